@@ -1,0 +1,90 @@
+// Package keen_test holds the rules that no single package can test.
+package keen_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// mayImport lists, for each package of the project, the packages of the
+// project it may import. Dependencies point one way: cmd -> cli -> {llm,
+// session, tools, config} -> leaves. A package that is missing here may import
+// none. Tests of a package may import the simulator as well.
+var mayImport = map[string][]string{
+	"cmd/keen":                   {"internal/cli/cmd"},
+	"internal/cli/cmd":           {"internal/cli/repl", "internal/cli/repl/appstate", "internal/simulator", "internal/llm", "internal/session", "internal/tools", "internal/permission", "internal/filesystem", "internal/config", "internal/providers", "internal/auth"},
+	"internal/cli/repl":          {"internal/cli/repl/appstate", "internal/cli/repl/render", "internal/cli/repl/widgets", "internal/llm", "internal/session", "internal/tools", "internal/permission", "internal/filesystem", "internal/config", "internal/providers", "internal/auth"},
+	"internal/cli/repl/appstate": {"internal/llm", "internal/session", "internal/tools"},
+	"internal/cli/repl/render":   {"internal/llm", "internal/tools", "internal/session"},
+	"internal/cli/repl/widgets":  {"internal/cli/repl/render"},
+	"internal/session":           {"internal/llm", "internal/tools"},
+	"internal/llm":               {"internal/tools"},
+	"internal/tools":             {"internal/permission", "internal/filesystem"},
+	"internal/permission":        {"internal/filesystem"},
+	"internal/config":            {"internal/providers"},
+	"internal/auth":              {},
+}
+
+func TestDependenciesPointOneWay(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		seen++
+		checkImports(t, path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 20 {
+		t.Fatalf("only %d Go files were checked", seen)
+	}
+}
+
+func checkImports(t *testing.T, path string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Errorf("read imports: %v", err)
+		return
+	}
+	from := filepath.ToSlash(filepath.Dir(path))
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, ours := strings.CutPrefix(imported, "keen/")
+		if !ours || to == from {
+			continue
+		}
+		if strings.HasSuffix(path, "_test.go") && to == "internal/simulator" {
+			continue
+		}
+		if !allowed(from, to) {
+			t.Errorf("%s imports %s, which the layers forbid", path, to)
+		}
+	}
+}
+
+func allowed(from, to string) bool {
+	for _, p := range mayImport[from] {
+		if p == to {
+			return true
+		}
+	}
+	return false
+}
