@@ -55,7 +55,7 @@ type diffRow struct {
 
 func (r diffRow) render(t *Theme, digits, gutter, width int) []string {
 	if r.sign == '@' {
-		return []string{t.Hunk.Styled(Truncate(oneLine(r.text), width))}
+		return []string{t.Hunk.Styled(Truncate(OneLine(r.text), width))}
 	}
 	style := Style{}
 	switch r.sign {

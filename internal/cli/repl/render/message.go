@@ -117,7 +117,7 @@ func ToolLabel(name string, input json.RawMessage) string {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(input, &fields) != nil {
-		return oneLine(label)
+		return OneLine(label)
 	}
 	keys := []string{"path", "file_path", "command", "pattern", "query", "url"}
 	i := slices.IndexFunc(keys, func(key string) bool {
@@ -125,11 +125,11 @@ func ToolLabel(name string, input json.RawMessage) string {
 		return json.Unmarshal(fields[key], &value) == nil && value != ""
 	})
 	if i < 0 {
-		return oneLine(label)
+		return OneLine(label)
 	}
 	var value string
 	if json.Unmarshal(fields[keys[i]], &value) == nil {
 		label += " " + value
 	}
-	return oneLine(label)
+	return OneLine(label)
 }

@@ -97,7 +97,7 @@ func PermissionCard(t *Theme, p Permission, width int) []string {
 		lines = append(lines, Diff(t, p.Diff, limit, inner)...)
 	}
 	if p.Reason != "" {
-		lines = append(lines, styleLines(frame, Wrap("Asked because it "+oneLine(p.Reason)+".", inner))...)
+		lines = append(lines, styleLines(frame, Wrap("Asked because it "+OneLine(p.Reason)+".", inner))...)
 	}
 	lines = append(lines, "")
 	for _, choice := range p.Choices() {
@@ -112,9 +112,9 @@ func PermissionCard(t *Theme, p Permission, width int) []string {
 }
 
 func (p Permission) title() string {
-	action := oneLine(p.Action)
+	action := OneLine(p.Action)
 	if action == "" {
-		action = "Use " + oneLine(p.Tool)
+		action = "Use " + OneLine(p.Tool)
 	}
 	if p.Dangerous {
 		action += " (hard to undo)"
@@ -138,7 +138,7 @@ func (p Permission) choiceLines(t *Theme, choice PermissionChoice, width int) []
 	case AllowSession:
 		text = "Allow for this session"
 	case AllowProject:
-		text = "Allow for this project: " + oneLine(Reveal(p.Pattern))
+		text = "Allow for this project: " + OneLine(Reveal(p.Pattern))
 	case Deny:
 		text = "Deny, and say what to do instead"
 		if p.Message != "" {

@@ -47,23 +47,23 @@ func StatusLines(t *Theme, s Status, width int) []string {
 	width = max(width, 1)
 	place := []part{
 		{text: t.Accent.Styled(orUnknown(s.Model)), rank: 0},
-		{text: t.Dim.Styled(Path(oneLine(s.Dir), s.Home)), rank: 1},
+		{text: t.Dim.Styled(Path(OneLine(s.Dir), s.Home)), rank: 1},
 	}
 	if s.Branch != "" {
-		place = append(place, part{text: t.Dim.Styled(oneLine(s.Branch)), rank: 2})
+		place = append(place, part{text: t.Dim.Styled(OneLine(s.Branch)), rank: 2})
 	}
 	if s.Mode != "" {
-		place = append(place, part{text: t.Warning.Styled(oneLine(s.Mode)), rank: 0})
+		place = append(place, part{text: t.Warning.Styled(OneLine(s.Mode)), rank: 0})
 	}
 	figures := []part{{text: s.context(t), rank: 0}, {text: t.Dim.Styled(s.tokens(t)), rank: 2}, {text: t.Dim.Styled(s.cost()), rank: 1}}
 	if s.Thinking != "" {
-		figures = append(figures, part{text: t.Dim.Styled("thinking " + oneLine(s.Thinking)), rank: 3})
+		figures = append(figures, part{text: t.Dim.Styled("thinking " + OneLine(s.Thinking)), rank: 3})
 	}
 	return []string{joinParts(t, place, width), joinParts(t, figures, width)}
 }
 
 func orUnknown(s string) string {
-	if s = oneLine(s); s == "" {
+	if s = OneLine(s); s == "" {
 		return Unknown
 	}
 	return s
@@ -141,23 +141,23 @@ type Loader struct {
 // room.
 func LoaderLine(t *Theme, l Loader, width int) string {
 	width = max(width, 1)
-	head := part{text: t.Accent.Styled(l.Frame + " " + oneLine(l.Text)), rank: 0}
+	head := part{text: t.Accent.Styled(l.Frame + " " + OneLine(l.Text)), rank: 0}
 	if l.Frame == "" {
-		head.text = t.Accent.Styled(oneLine(l.Text))
+		head.text = t.Accent.Styled(OneLine(l.Text))
 	}
 	parts := []part{head, {text: t.Dim.Styled(Elapsed(l.Elapsed)), rank: 2}}
 	if l.Hint != "" {
-		parts = append(parts, part{text: t.Dim.Styled(oneLine(l.Hint)), rank: 3})
+		parts = append(parts, part{text: t.Dim.Styled(OneLine(l.Hint)), rank: 3})
 	}
 	if l.Notification != "" {
-		parts = append(parts, part{text: t.Strong.Styled(oneLine(l.Notification)), rank: 1})
+		parts = append(parts, part{text: t.Strong.Styled(OneLine(l.Notification)), rank: 1})
 	}
 	return joinParts(t, parts, width)
 }
 
 // Notification renders a note that is shown for a moment by itself.
 func Notification(t *Theme, text string, width int) string {
-	return Truncate(t.Strong.Styled(oneLine(text)), max(width, 1))
+	return Truncate(t.Strong.Styled(OneLine(text)), max(width, 1))
 }
 
 // QueueBand renders the prompts that wait for their turn, one line each. The

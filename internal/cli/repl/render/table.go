@@ -33,7 +33,7 @@ func Table(t *Theme, d TableData, width int) []string {
 	for i, row := range rows {
 		clean[i] = make([]string, len(row))
 		for j, cell := range row {
-			clean[i][j] = oneLine(cell)
+			clean[i][j] = OneLine(cell)
 		}
 		columns = max(columns, len(row))
 	}
@@ -132,7 +132,7 @@ func stacked(t *Theme, d TableData, rows [][]string, width int) []string {
 		}
 		for j, cell := range row {
 			if j < len(d.Headers) && d.Headers[j] != "" {
-				cell = oneLine(d.Headers[j]) + ": " + cell
+				cell = OneLine(d.Headers[j]) + ": " + cell
 			}
 			style := Style{}
 			if j == 0 {
@@ -164,7 +164,7 @@ func HelpTable(t *Theme, sections []HelpSection, width int) []string {
 	name := 0
 	for _, s := range sections {
 		for _, e := range s.Entries {
-			name = max(name, Width(oneLine(e.Name)))
+			name = max(name, Width(OneLine(e.Name)))
 		}
 	}
 	var lines []string
@@ -172,7 +172,7 @@ func HelpTable(t *Theme, sections []HelpSection, width int) []string {
 		if i > 0 {
 			lines = append(lines, "")
 		}
-		lines = append(lines, styleLines(t.Strong, Wrap(oneLine(s.Title), width))...)
+		lines = append(lines, styleLines(t.Strong, Wrap(OneLine(s.Title), width))...)
 		for _, e := range s.Entries {
 			lines = append(lines, helpEntry(t, e, name, width)...)
 		}
@@ -185,9 +185,9 @@ func helpEntry(t *Theme, e HelpEntry, name, width int) []string {
 	column := indent + name + gap
 	if width < column+2*minTextWidth {
 		pad := strings.Repeat(" ", indentWidth(indent, width))
-		lines := styleLines(t.Code, Wrap(oneLine(e.Name), width))
-		return append(lines, hang(pad, pad, styleLines(t.Dim, Wrap(oneLine(e.Text), width-len(pad))))...)
+		lines := styleLines(t.Code, Wrap(OneLine(e.Name), width))
+		return append(lines, hang(pad, pad, styleLines(t.Dim, Wrap(OneLine(e.Text), width-len(pad))))...)
 	}
-	first := "  " + t.Code.Styled(Pad(oneLine(e.Name), name)) + "  "
-	return hang(first, strings.Repeat(" ", column), Wrap(oneLine(e.Text), width-column))
+	first := "  " + t.Code.Styled(Pad(OneLine(e.Name), name)) + "  "
+	return hang(first, strings.Repeat(" ", column), Wrap(OneLine(e.Text), width-column))
 }

@@ -121,9 +121,9 @@ func expandTabs(line string) string {
 	return b.String()
 }
 
-// oneLine makes one harmless line of text: line breaks and runs of spaces
-// become single spaces.
-func oneLine(s string) string {
+// OneLine makes one harmless line of text: it is sanitised, and line breaks and
+// runs of spaces become single spaces.
+func OneLine(s string) string {
 	return strings.Join(strings.Fields(Sanitize(s)), " ")
 }
 

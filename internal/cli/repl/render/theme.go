@@ -152,7 +152,7 @@ func SelectTheme(o ThemeOptions) (*Theme, error) {
 	case o.Name == "no-color":
 		theme = NoColor()
 	default:
-		return nil, fmt.Errorf("unknown theme %q; choose auto, dark, light or no-color", oneLine(o.Name))
+		return nil, fmt.Errorf("unknown theme %q; choose auto, dark, light or no-color", OneLine(o.Name))
 	}
 	switch {
 	case o.Term == "dumb":

@@ -55,7 +55,7 @@ func ToolLine(t *Theme, c Tool, width int) string {
 	width = max(width, 1)
 	mark, style := c.mark(t)
 	var notes []string
-	if text := oneLine(c.Summary); text != "" {
+	if text := OneLine(c.Summary); text != "" {
 		notes = append(notes, text)
 	}
 	if c.ExitCode != nil && *c.ExitCode != 0 {
@@ -67,7 +67,7 @@ func ToolLine(t *Theme, c Tool, width int) string {
 	case !c.Running() && c.Duration >= 100*time.Millisecond:
 		notes = append(notes, Duration(c.Duration))
 	}
-	label, note := oneLine(c.Label), ""
+	label, note := OneLine(c.Label), ""
 	if len(notes) > 0 {
 		separator := " " + t.Glyphs.Separator + " "
 		note = separator + strings.Join(notes, separator)

@@ -24,16 +24,16 @@ func WelcomeScreen(t *Theme, w Welcome, width int) []string {
 	width = max(width, 1)
 	title := t.Accent.Styled(t.Glyphs.Prompt) + " " + t.Strong.Styled("Keen")
 	if w.Version != "" {
-		title += " " + t.Dim.Styled(oneLine(w.Version))
+		title += " " + t.Dim.Styled(OneLine(w.Version))
 	}
-	model := oneLine(w.Model)
+	model := OneLine(w.Model)
 	if model == "" {
 		model = "none yet; /login sets one up"
 	}
 	lines := []string{Truncate(title, width), ""}
-	rows := [][2]string{{"directory", Path(oneLine(w.Dir), w.Home)}, {"model", model}}
+	rows := [][2]string{{"directory", Path(OneLine(w.Dir), w.Home)}, {"model", model}}
 	if w.Last != "" {
-		rows = append(rows, [2]string{"last session", oneLine(w.Last)})
+		rows = append(rows, [2]string{"last session", OneLine(w.Last)})
 	}
 	for _, row := range rows {
 		lines = append(lines, Truncate(t.Dim.Styled(Pad(row[0], len("last session")))+"  "+row[1], width))
@@ -53,7 +53,7 @@ func WelcomeScreen(t *Theme, w Welcome, width int) []string {
 // Rule renders a line across the screen with an optional label in it.
 func Rule(t *Theme, label string, width int) string {
 	width = max(width, 1)
-	label = oneLine(label)
+	label = OneLine(label)
 	if label == "" || width < Width(label)+6 {
 		return t.Border.Styled(strings.Repeat(t.Glyphs.Rule, width))
 	}
