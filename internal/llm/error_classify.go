@@ -1,0 +1,162 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// Classification reads an error in a fixed order, because the texts of
+// different kinds look alike ("tokens exceeded the limit" is said of windows,
+// of rates, of credit and of output alike):
+//
+//  1. what Go's own error types say: cancelled, or the network;
+//  2. the provider's codes, wherever in the body they are;
+//  3. the status together with the provider's text.
+//
+// The text of a Go error is never used: SDKs put the status and the request
+// there. Where codes, status and text disagree, the more special one wins; an
+// overflow that comes as 500, 503 or inside a 200 is an overflow.
+
+// classifyRaw decides what an error of a provider means. It never returns nil,
+// and returns an [APIError] that r.Err holds already as it is.
+func classifyRaw(r rawError) *APIError {
+	var done *APIError
+	if errors.As(r.Err, &done) {
+		return done
+	}
+	e := &APIError{Provider: r.Provider, Status: r.Status, RetryAfter: r.RetryAfter, Err: r.Err}
+	if errors.Is(r.Err, context.Canceled) {
+		e.Kind, e.Message = ErrorCancelled, "cancelled"
+		return e
+	}
+	if kind, message, ok := classifyTransport(r); ok {
+		e.Kind, e.Message = kind, message
+		return e
+	}
+	ev := gatherEvidence(r)
+	e.Kind = ev.kind()
+	e.Code = ev.code()
+	e.Message = clipMessage(ev.message())
+	if e.Message == "" && r.Status >= 400 {
+		e.Message = cmp.Or(http.StatusText(r.Status), "the server gave no reason")
+	}
+	e.takeNumbers(ev)
+	if e.RetryAfter == 0 {
+		switch e.Kind {
+		case ErrorRateLimit, ErrorRateLimitTokens, ErrorTransient, ErrorQuota:
+			e.RetryAfter = ev.retryAfter()
+		}
+	}
+	e.PerDay = e.rateLimited() && ev.perDay()
+	return e
+}
+
+// kind applies the order of the rules.
+func (ev *evidence) kind() ErrorKind {
+	status := ev.status
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusProxyAuthRequired,
+		ev.hasCode(ErrorAuth), ev.matches(rules().auth):
+		return ErrorAuth
+	case ev.saysQuota():
+		return ErrorQuota
+	case ev.hasCode(ErrorContextOverflow):
+		return ErrorContextOverflow
+	case ev.matches(rules().deadline), status < 500 && ev.saysOverloaded():
+		return ErrorTransient
+	case ev.saysRateLimit():
+		if ev.saysTokens() {
+			return ErrorRateLimitTokens
+		}
+		return ErrorRateLimit
+	case ev.matches(rules().permanent):
+		return ErrorOther
+	case ev.saysPayloadTooLarge():
+		return ErrorPayloadTooLarge
+	case ev.matches(rules().maxOutput) && !ev.matches(rules().window):
+		return ErrorMaxOutput
+	case ev.matches(rules().overflow):
+		return ErrorContextOverflow
+	case ev.saysTransient():
+		return ErrorTransient
+	case status == http.StatusForbidden && !ev.html && !ev.matches(rules().forbidden):
+		return ErrorAuth
+	}
+	return ErrorOther
+}
+
+func (ev *evidence) saysQuota() bool {
+	switch {
+	case ev.status >= 500:
+		// An outage of a billing service is no unpaid bill.
+		return false
+	case ev.status == http.StatusPaymentRequired, ev.hasCode(ErrorQuota), ev.matches(rules().quota):
+		return true
+	}
+	// Google says "current quota" of a limit by the minute as well, and adds
+	// when it is over.
+	return ev.matches(rules().currentQuota) && (ev.retryAfter() == 0 || ev.perDay() || ev.matches(rules().noQuota))
+}
+
+func (ev *evidence) saysRateLimit() bool {
+	if ev.status == http.StatusTooManyRequests || ev.hasCode(ErrorRateLimit) || ev.matches(rules().tokenRate) {
+		return true
+	}
+	switch ev.status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
+		return false
+	}
+	return ev.matches(rules().rate)
+}
+
+// saysTokens tells a limit on tokens from one on requests.
+func (ev *evidence) saysTokens() bool {
+	if ev.matches(rules().tokenRate) || ev.hasRawCode("tokens") {
+		return true
+	}
+	return !ev.matches(rules().requestRate) && !ev.hasRawCode("requests") && ev.matches(rules().anyTokens)
+}
+
+func (ev *evidence) saysPayloadTooLarge() bool {
+	if ev.hasRawCode("stringabovemaxlength") {
+		// One string is too long: of use only when it is content.
+		return ev.hasContentParam()
+	}
+	if ev.matches(rules().overflow) {
+		return false
+	}
+	return ev.status == http.StatusRequestEntityTooLarge || ev.hasCode(ErrorPayloadTooLarge) || ev.matches(rules().payload)
+}
+
+func (ev *evidence) saysTransient() bool {
+	switch ev.status {
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, statusClientClosed:
+		return true
+	}
+	if ev.status >= 500 {
+		return true
+	}
+	streamed := ev.status < 400
+	if streamed || ev.status == http.StatusFailedDependency {
+		if ev.hasCode(ErrorTransient) {
+			return true
+		}
+	}
+	return streamed && ev.matches(rules().transient)
+}
+
+// statusClientClosed is what proxies, and Google, answer when the upstream
+// request was given up.
+const statusClientClosed = 499
+
+// isGarbled reports whether an answer could not be read as JSON, which only a
+// broken connection or proxy does.
+func isGarbled(err error) bool {
+	var syntax *json.SyntaxError
+	return errors.As(err, &syntax)
+}

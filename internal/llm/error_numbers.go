@@ -1,0 +1,159 @@
+package llm
+
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxTokenNumber is the largest number that is taken for tokens.
+const maxTokenNumber = 1_000_000_000
+
+// numberRules find token numbers in normalised texts. Rules of one list are
+// tried in order, from the exact to the general.
+type numberRules struct {
+	overflow, maxOutput, quota, rate, other numberRule
+	// inputs and outputs find the parts of an overflowing request.
+	inputs, outputs *regexp.Regexp
+}
+
+type numberRule struct{ used, limit []*regexp.Regexp }
+
+// compileNumberRules writes # for a number.
+func compileNumberRules() numberRules {
+	return numberRules{
+		overflow: numberRule{
+			used: compileNumbers(
+				`n_keep: #`, `first # tokens`,
+				`requested (?:about |a total of |up to )?# tokens`, `total of (?:at least )?#`, `resulted in # tokens`,
+				`too long:? \(?#`, `token count:? (?:is |of )?\(?#`, `(?:contains|has) # tokens`, `requested: #`,
+				`tokens \(#\)`, `length \(?(?:of )?# (?:tokens )?\)?exceed`, `(?:request|input|prompt) \(# tokens`, `length \(#`, `\(length #`,
+				`(?:prompt|input|request) is # tokens`, `current length is #`, `received #`, `input tokens #`,
+				`length #`, `# > #`,
+			),
+			limit: compileNumbers(
+				`\d+ \+ \d+ > #`, `> # maximum`, `n_ctx: #`,
+				`context (?:length|window|size|limit)(?: limit)?(?: is| of|:)?(?: only| at most)? \(?#`,
+				`max(?:imum)? (?:(?:allowed|supported|input|prompt|model|sequence|token) )+(?:length|size|limit|tokens)(?: is| of|:)? \(?#`,
+				`maximum number of tokens allowed \(#`, `model maximum \(#`, `max_seq_len \(#`,
+				`model token limit: #`, `# maximum context`, `model limit \(# tokens`,
+				`limit(?: of| is|:)? #`, `(?:up to|at most) #`, `should be \[\d+, ?#\]`,
+				`<= #`, `(?:can|must|may|should)(?:not| not) exceed (?:the total tokens limit )?#`, `less than # tokens`,
+				`max size: #`, `\d > #`,
+			),
+		},
+		maxOutput: numberRule{
+			used: compileNumbers(
+				`too large: #`, `(?:but |whereas you )?(?:got|provided) #`, `current value: #`, maxTokensParam+`: # >`,
+				`value of #`, maxTokensParam+`=#`,
+			),
+			limit: compileNumbers(
+				`(?:at most|up to) #`, `\[\d+, ?#\]`, `<= #`, `less than or equal to #`, `between \d+ and #`, `> #`,
+				`limit (?:of|is) #`, `max_total_tokens=#`, `cannot exceed #`, `range is from \d+ (?:\(\w+\) )?to #`,
+				`maximum(?: \w+){0,6}:? #`,
+			),
+		},
+		quota: numberRule{
+			used:  compileNumbers(`requested up to # tokens, but can only afford`, `tokens limit exceeded: # >`),
+			limit: compileNumbers(`tokens, but can only afford #`, `tokens limit exceeded: \d+ > #`),
+		},
+		rate: numberRule{
+			used:  compileNumbers(`limit:? \d+, requested:? #`),
+			limit: compileNumbers(`limit:? #, requested`),
+		},
+		other: numberRule{
+			used:  compileNumbers(`requested # tokens, max \d+ tokens per request`),
+			limit: compileNumbers(`max # tokens per request`),
+		},
+		inputs: compileNumber(`# (?:tokens )?(?:in the (?:messages|functions|tools|prompt|input)|from the (?:input )?(?:messages|prompt)|of (?:\w+ )?input)\b` +
+			`|# inputs? tokens|# \+ \d+ >`),
+		outputs: compileNumber(`# (?:tokens )?(?:in the (?:completion|output)|for the completion|of output)\b|# (?:output|completion) tokens` +
+			`|# ` + maxTokensParam + `|` + maxTokensParam + `(?: is too large)?: #|\d \+ # >`),
+	}
+}
+
+func compileNumbers(patterns ...string) []*regexp.Regexp {
+	compiled := make([]*regexp.Regexp, 0, len(patterns))
+	for _, p := range patterns {
+		compiled = append(compiled, compileNumber(p))
+	}
+	return compiled
+}
+
+func compileNumber(pattern string) *regexp.Regexp {
+	return regexp.MustCompile(strings.ReplaceAll(pattern, "#", `(?P<n>\d{1,10})\b`))
+}
+
+// takeNumbers fills in the token counts that the error states.
+func (e *APIError) takeNumbers(ev *evidence) {
+	n := rules().numbers
+	var rule numberRule
+	switch e.Kind {
+	case ErrorContextOverflow:
+		rule = n.overflow
+	case ErrorMaxOutput:
+		rule = n.maxOutput
+	case ErrorQuota:
+		rule = n.quota
+	case ErrorRateLimitTokens:
+		rule = n.rate
+	case ErrorOther:
+		rule = n.other
+	default:
+		return
+	}
+	for _, t := range ev.texts {
+		e.Used, e.Limit = firstNumber(rule.used, t.norm), firstNumber(rule.limit, t.norm)
+		if e.Kind == ErrorContextOverflow {
+			e.Input, e.Output = sumNumbers(n.inputs, t.norm), sumNumbers(n.outputs, t.norm)
+			if e.Input > 0 && e.Used == 0 || e.Used < e.Input+e.Output && e.Output > 0 && e.Input > 0 {
+				e.Used = e.Input + e.Output
+			}
+		}
+		if e.Used > 0 || e.Limit > 0 {
+			break
+		}
+	}
+	if e.Kind == ErrorContextOverflow {
+		e.Used, e.Limit = cmp.Or(ev.promptTokens, e.Used), cmp.Or(ev.contextTokens, e.Limit)
+	}
+	if e.Kind == ErrorMaxOutput && e.Limit > 0 && ev.matches(rules().exclusive) {
+		e.Limit--
+	}
+}
+
+// firstNumber returns the number of the first pattern that matches, or 0.
+func firstNumber(list []*regexp.Regexp, text string) int {
+	for _, re := range list {
+		if m := re.FindStringSubmatch(text); m != nil {
+			if n := tokenNumber(re, m); n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// sumNumbers adds up every match.
+func sumNumbers(re *regexp.Regexp, text string) int {
+	sum := 0
+	for _, m := range re.FindAllStringSubmatch(text, -1) {
+		sum = min(sum+tokenNumber(re, m), maxTokenNumber)
+	}
+	return sum
+}
+
+// tokenNumber reads the number of a match; it is 0 when that is no count of
+// tokens.
+func tokenNumber(re *regexp.Regexp, match []string) int {
+	for i, name := range re.SubexpNames() {
+		if name != "n" || match[i] == "" {
+			continue
+		}
+		if n, err := strconv.Atoi(match[i]); err == nil && n <= maxTokenNumber {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,169 @@
+package llm
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// classifyTransport recognises errors of the network by their types. It
+// returns false when an answer came and says itself what is wrong.
+func classifyTransport(r rawError) (ErrorKind, string, bool) {
+	err := r.Err
+	var certificate *tls.CertificateVerificationError
+	var host *net.DNSError
+	switch {
+	case err == nil:
+		return "", "", false
+	case errors.As(err, &certificate), isBadURL(err):
+		return ErrorOther, transportMessage(err), true
+	case errors.As(err, &host) && host.IsNotFound:
+		return ErrorTransient, clipMessage(noSuchHost + host.Name), true
+	case isNetwork(err):
+		return ErrorTransient, transportMessage(err), true
+	case r.Status >= 400:
+		return "", "", false
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return ErrorTransient, "the connection was closed before the answer was complete", true
+	case isGarbled(err) && r.Body == "" && r.Message == "":
+		return ErrorTransient, "the answer could not be read: " + transportMessage(err), true
+	}
+	return "", "", false
+}
+
+// noSuchHost begins the message about an unknown host.
+const noSuchHost = "no such host: "
+
+// isNetwork reports whether the network is at fault.
+func isNetwork(err error) bool {
+	var network net.Error
+	var stream streamReset
+	if errors.As(err, &network) || errors.As(err, &stream) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	if slices.ContainsFunc([]error{
+		syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.EPIPE,
+		syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN,
+	}, func(target error) bool { return errors.Is(err, target) }) {
+		return true
+	}
+	// Go's HTTP/2 client keeps its other error types to itself. This is the
+	// one place where a text is read, and it is Go's own.
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.HasPrefix(err.Error(), "http2: ") {
+			return true
+		}
+	}
+	return false
+}
+
+// streamReset has the fields of net/http's error for a reset HTTP/2 stream,
+// which converts itself to any struct that has them.
+type streamReset struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (s streamReset) Error() string { return fmt.Sprintf("stream %d was reset", s.StreamID) }
+
+// isBadURL reports whether a request could never be sent because its address
+// makes no sense.
+func isBadURL(err error) bool {
+	var u *url.Error
+	if !errors.As(err, &u) {
+		return false
+	}
+	address, parseErr := url.Parse(u.URL)
+	return parseErr != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https"
+}
+
+// transportMessage phrases a network error without the request's URL, which
+// may hold a key.
+func transportMessage(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return clipMessage(err.Error())
+}
+
+// maxRetryAfter bounds what a server can ask for.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+// parseRetryAfter returns how long the headers of an answer ask to wait from
+// now: retry-after-ms, or Retry-After as seconds or as a date. It returns 0
+// when they do not, or when that time is over.
+func parseRetryAfter(h http.Header, now time.Time) time.Duration {
+	if d := seconds(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
+		return d
+	}
+	value := h.Get("Retry-After")
+	if d := seconds(value, time.Second); d > 0 {
+		return d
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(0, at.Sub(now)), maxRetryAfter)
+}
+
+// seconds reads a number of units, 0 when it is none or not positive.
+func seconds(s string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || math.IsNaN(n) || n <= 0 {
+		return 0
+	}
+	if n >= float64(maxRetryAfter/unit) {
+		return maxRetryAfter
+	}
+	return time.Duration(math.Round(n * float64(unit)))
+}
+
+// retryAfter returns how long the body asks to wait.
+func (ev *evidence) retryAfter() time.Duration {
+	if ev.wait > 0 {
+		return ev.wait
+	}
+	for _, t := range ev.texts {
+		if m := rules().retryIn.FindStringSubmatch(t.norm); m != nil {
+			if d := parseSpan(m[1]); d > 0 {
+				return d
+			}
+		}
+	}
+	return 0
+}
+
+// parseSpan reads "18.642s", "1m2.5s", "350ms", "2 minutes" and their like; a
+// number alone is seconds.
+func parseSpan(s string) time.Duration {
+	var total time.Duration
+	for _, m := range rules().span.FindAllStringSubmatch(s, -1) {
+		unit := time.Second
+		switch {
+		case strings.HasPrefix(m[2], "ms"), strings.HasPrefix(m[2], "milli"):
+			unit = time.Millisecond
+		case strings.HasPrefix(m[2], "m"):
+			unit = time.Minute
+		case strings.HasPrefix(m[2], "h"):
+			unit = time.Hour
+		case strings.HasPrefix(m[2], "d"):
+			unit = 24 * time.Hour
+		}
+		total = min(total+seconds(m[1], unit), maxRetryAfter)
+	}
+	return total
+}
