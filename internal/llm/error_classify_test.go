@@ -29,6 +29,7 @@ import (
 type providerError struct {
 	ID        string    `json:"id"`
 	Provider  string    `json:"provider"`
+	API       string    `json:"api"`
 	Transport string    `json:"transport"`
 	Status    int       `json:"status"`
 	Body      string    `json:"body"`

@@ -84,6 +84,10 @@ const (
 	OutcomeInterrupted Outcome = "interrupted"
 	// OutcomeError means that it failed for the reason in Error.
 	OutcomeError Outcome = "error"
+	// OutcomeStep means that the turn went on: it is stored step by step, so
+	// that a crash loses at most the step that was running. A session that
+	// ends with it was cut off in the middle of a turn.
+	OutcomeStep Outcome = "step"
 	// OutcomeCheckpoint means that a compaction follows and the turn went on
 	// after it.
 	OutcomeCheckpoint Outcome = "checkpoint"

@@ -1,0 +1,91 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"keen/internal/tools"
+)
+
+// defaultOutput is the output to ask for, in tokens, where neither the
+// configuration nor the client says otherwise.
+const defaultOutput = 8192
+
+// What a block, a call, a result and a tool cost beside their text, in tokens.
+const (
+	blockOverhead  = 4
+	callOverhead   = 12
+	resultOverhead = 12
+	toolOverhead   = 12
+)
+
+// specTokens is the size of a tool's definition in tokens.
+func specTokens(s tools.Spec) int {
+	return toolOverhead + EstimateTokens(s.Name) + EstimateTokens(s.Description) + EstimateTokens(string(s.Schema))
+}
+
+// callTokens is the size of a call in tokens.
+func callTokens(k tools.Call) int {
+	return callOverhead + EstimateTokens(k.ID) + EstimateTokens(k.Name) + EstimateTokens(string(k.Input))
+}
+
+// maxCallID is the longest call id that every server takes back, in bytes.
+const maxCallID = 64
+
+// callIDs are the call ids in use in a conversation.
+type callIDs map[string]bool
+
+// take returns an id that no other call of the conversation has, and marks it
+// as used: the server's own where that can be.
+func (c callIDs) take(id string) string {
+	for n := len(c) + 1; id == "" || len(id) > maxCallID || c[id]; n++ {
+		id = fmt.Sprintf("call_%d", n)
+	}
+	c[id] = true
+	return id
+}
+
+// errCutStream means that a stream ended without its terminal event. It is a
+// transient error: SDKs report it as success.
+var errCutStream = errors.New("the answer ended before its end")
+
+// classifySDK says what an error means that an SDK reported: raw holds what
+// was read from its fields.
+func classifySDK(err error, raw rawError) *APIError {
+	if err == nil {
+		return nil
+	}
+	var classified *APIError
+	if errors.As(err, &classified) {
+		return classified
+	}
+	if errors.Is(err, errCutStream) {
+		return &APIError{Kind: ErrorTransient, Provider: raw.Provider, Message: err.Error(), Err: err}
+	}
+	var noSecret *credentialError
+	var network net.Error
+	if errors.As(err, &noSecret) && !errors.As(noSecret.err, &network) {
+		return &APIError{Kind: ErrorAuth, Provider: raw.Provider, Message: noSecret.Error(), Err: err}
+	}
+	return classifyRaw(raw)
+}
+
+// nonBlank returns text, or a stand-in where providers refuse blank text.
+func nonBlank(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "(empty)"
+	}
+	return text
+}
+
+// thinkingBudget reads an effort that is given as a number of tokens.
+func thinkingBudget(effort string) (tokens int, ok bool) {
+	tokens, err := strconv.Atoi(effort)
+	return tokens, err == nil && tokens > 0
+}
+
+// noThinking reports whether an effort switches thinking off.
+func noThinking(effort string) bool { return effort == "off" || effort == "none" }

@@ -1,0 +1,321 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/document"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"keen/internal/tools"
+)
+
+// bedrockAdapter speaks ConverseStream.
+type bedrockAdapter struct {
+	cfg    ClientConfig
+	client *bedrockruntime.Client
+}
+
+func (a *bedrockAdapter) limits() limits {
+	return limits{Window: a.cfg.ContextWindow, Output: cmp.Or(a.cfg.MaxOutputTokens, anthropicOutput)}
+}
+
+// bedrockBlock is one content block with the role it is said in. Blocks of one
+// role in a row make a message, so roles always alternate.
+type bedrockBlock struct {
+	role  types.ConversationRole
+	block types.ContentBlock
+}
+
+// bedrockConversation is the native history of a turn.
+type bedrockConversation struct {
+	a       *bedrockAdapter
+	base    bedrockruntime.ConverseStreamInput
+	history nativeHistory[bedrockBlock]
+	ids     callIDs
+	cache   bool
+	oneShot bool
+}
+
+func (a *bedrockAdapter) start(r turnRequest) (conversation, error) {
+	c := &bedrockConversation{a: a, cache: a.caches() && !r.OneShot, oneShot: r.OneShot, ids: make(callIDs)}
+	c.base.ModelId = aws.String(a.cfg.Model)
+	if r.System != "" {
+		c.base.System = []types.SystemContentBlock{&types.SystemContentBlockMemberText{Value: r.System}}
+		c.history.fixed += EstimateTokens(r.System)
+		if c.cache {
+			c.base.System = append(c.base.System, &types.SystemContentBlockMemberCachePoint{Value: bedrockCachePoint()})
+		}
+	}
+	if len(r.Specs) > 0 {
+		config := &types.ToolConfiguration{}
+		for _, s := range r.Specs {
+			schema, err := bedrockDocument(s.Schema)
+			if err != nil {
+				return nil, fmt.Errorf("schema of tool %s: %w", s.Name, err)
+			}
+			config.Tools = append(config.Tools, &types.ToolMemberToolSpec{Value: types.ToolSpecification{
+				Name: aws.String(s.Name), Description: aws.String(nonBlank(s.Description)),
+				InputSchema: &types.ToolInputSchemaMemberJson{Value: schema},
+			}})
+			c.history.fixed += specTokens(s)
+		}
+		c.base.ToolConfig = config
+	}
+	for _, e := range formatHistory(r.History) {
+		switch e.kind {
+		case entryUser:
+			c.appendUser(e.text)
+		case entryAssistant:
+			c.addText(e.text)
+			for _, call := range e.calls {
+				c.ids.take(call.ID)
+				c.addCall(call)
+			}
+		case entryResults:
+			c.appendResults(e.results)
+		}
+	}
+	return c, nil
+}
+
+// caches reports whether the model knows cache points.
+func (a *bedrockAdapter) caches() bool {
+	return !a.cfg.Quirks.NoPromptCache && (strings.Contains(a.cfg.Model, "anthropic.claude") || strings.Contains(a.cfg.Model, "amazon.nova"))
+}
+
+func bedrockCachePoint() types.CachePointBlock {
+	return types.CachePointBlock{Type: types.CachePointTypeDefault}
+}
+
+// bedrockDocument makes the SDK's document of a JSON object. Numbers keep
+// their digits.
+func bedrockDocument(raw json.RawMessage) (document.Interface, error) {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	var value map[string]any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	return document.NewLazyDocument(plainNumbers(value)), nil
+}
+
+// plainNumbers replaces the numbers of a decoded value by the types that the
+// SDK's document encoder knows.
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = plainNumbers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		if f, err := v.Float64(); err == nil {
+			return f
+		}
+		return v.String()
+	}
+	return value
+}
+
+func (c *bedrockConversation) estimate() int { return c.history.estimate() }
+
+func (c *bedrockConversation) appendUser(text string) {
+	c.history.add(bedrockBlock{types.ConversationRoleUser, &types.ContentBlockMemberText{Value: nonBlank(text)}}, EstimateTokens(text)+blockOverhead)
+}
+
+func (c *bedrockConversation) addText(text string) {
+	if strings.TrimSpace(text) != "" {
+		c.history.add(bedrockBlock{types.ConversationRoleAssistant, &types.ContentBlockMemberText{Value: text}}, EstimateTokens(text)+blockOverhead)
+	}
+}
+
+func (c *bedrockConversation) addCall(call tools.Call) {
+	input, err := bedrockDocument(call.Input)
+	if err != nil { // Input is always a JSON object.
+		input = document.NewLazyDocument(map[string]any{})
+	}
+	c.history.add(bedrockBlock{types.ConversationRoleAssistant, &types.ContentBlockMemberToolUse{Value: types.ToolUseBlock{
+		ToolUseId: aws.String(call.ID), Name: aws.String(wireName(call.Name)), Input: input,
+	}}}, callTokens(call))
+}
+
+func (c *bedrockConversation) appendResults(results []tools.Result) {
+	c.history.beginResults()
+	for _, r := range results {
+		status := types.ToolResultStatusSuccess
+		if r.Status != tools.StatusSuccess {
+			status = types.ToolResultStatusError
+		}
+		c.history.addOutput(r.Output, resultOverhead, func(output string) bedrockBlock {
+			return bedrockBlock{types.ConversationRoleUser, &types.ContentBlockMemberToolResult{Value: types.ToolResultBlock{
+				ToolUseId: aws.String(r.CallID), Status: status,
+				Content: []types.ToolResultContentBlock{&types.ToolResultContentBlockMemberText{Value: nonBlank(output)}},
+			}}}
+		})
+	}
+}
+
+func (c *bedrockConversation) prepare(l requestLimits) (prepared, error) {
+	blocks, tokens, err := c.history.fit(l.Budget)
+	if err != nil {
+		return prepared{}, err
+	}
+	input := c.base
+	input.InferenceConfig = &types.InferenceConfiguration{MaxTokens: aws.Int32(int32(l.Output))} //nolint:gosec // a quarter of a window at most
+	input.AdditionalModelRequestFields = c.thinking(l.Output)
+	for i := 0; i < len(blocks); {
+		m := types.Message{Role: blocks[i].role}
+		for ; i < len(blocks) && blocks[i].role == m.Role; i++ {
+			m.Content = append(m.Content, blocks[i].block)
+		}
+		if c.cache && i == len(blocks) {
+			m.Content = append(m.Content, &types.ContentBlockMemberCachePoint{Value: bedrockCachePoint()})
+		}
+		input.Messages = append(input.Messages, m)
+	}
+	return prepared{estimate: tokens, reduced: tokens < c.history.estimate(), sample: func(ctx context.Context, emit func(delta)) (step, error) {
+		return c.sample(ctx, &input, emit)
+	}}, nil
+}
+
+// thinking makes the fields for Claude's thinking, which Converse passes
+// through; a one-shot answer goes without.
+func (c *bedrockConversation) thinking(output int) document.Interface {
+	effort := c.a.cfg.Effort
+	if effort == "" || noThinking(effort) || c.oneShot {
+		return nil
+	}
+	if budget, counted := thinkingBudget(effort); counted {
+		return document.NewLazyDocument(map[string]any{"thinking": map[string]any{
+			"type": "enabled", "budget_tokens": min(budget, output*3/4),
+		}})
+	}
+	return document.NewLazyDocument(map[string]any{
+		"thinking":      map[string]any{"type": "adaptive"},
+		"output_config": map[string]any{"effort": effort},
+	})
+}
+
+// sample sends a request and records the answer when it is whole.
+func (c *bedrockConversation) sample(ctx context.Context, input *bedrockruntime.ConverseStreamInput, emit func(delta)) (step, error) {
+	out, err := c.a.client.ConverseStream(ctx, input)
+	if err != nil {
+		return step{}, err
+	}
+	stream := out.GetStream()
+	var r bedrockReader
+	for e := range stream.Events() {
+		r.event(e, emit)
+	}
+	err = errors.Join(stream.Err(), stream.Close())
+	switch {
+	case ctx.Err() != nil:
+		return step{}, ctx.Err()
+	case err != nil:
+		return step{}, err
+	case !r.stopped:
+		// The SDK reports a connection that was cut as the end.
+		return step{}, errCutStream
+	}
+	return c.record(&r), nil
+}
+
+// record adds an answer to the history: reasoning with its signature, text and
+// calls in the order they came. Of an answer that was cut only the text is
+// kept.
+func (c *bedrockConversation) record(r *bedrockReader) step {
+	s := step{Usage: r.usage, Stop: bedrockStop(r.stop), RawStop: string(r.stop), Reasoning: r.reasoning}
+	cut := s.Stop == StopLength || s.Stop == StopContextWindow
+	thoughts := 0
+	for i := range r.blocks {
+		p := &r.blocks[i]
+		switch {
+		case p.tool != nil && cut:
+			s.CutCalls++
+		case p.tool != nil:
+			call := tools.Call{ID: c.ids.take(aws.ToString(p.tool.ToolUseId)), Name: aws.ToString(p.tool.Name), Input: NormalizeInput(p.input.String())}
+			s.Calls = append(s.Calls, call)
+			c.addCall(call)
+		case p.thought.Len() > 0 || p.redacted != nil || p.signature != "":
+			if !cut {
+				thoughts++
+				c.addThought(p)
+			}
+		case p.text.Len() > 0:
+			s.Text += p.text.String()
+			c.addText(p.text.String())
+		}
+	}
+	if s.Text == "" && len(s.Calls) == 0 {
+		c.history.drop(thoughts)
+		return s
+	}
+	if len(s.Calls) > 0 {
+		s.Stop = StopToolCalls
+	}
+	if s.Usage != nil {
+		s.AnswerTokens = s.Usage.OutputTokens
+	}
+	return s
+}
+
+func (c *bedrockConversation) addThought(p *bedrockPiece) {
+	var content types.ReasoningContentBlock = &types.ReasoningContentBlockMemberReasoningText{Value: types.ReasoningTextBlock{
+		Text: aws.String(p.thought.String()), Signature: aws.String(p.signature),
+	}}
+	tokens := EstimateTokens(p.thought.String()) + blockOverhead
+	if p.redacted != nil {
+		content = &types.ReasoningContentBlockMemberRedactedContent{Value: p.redacted}
+		tokens += len(p.redacted) / 4
+	}
+	c.history.add(bedrockBlock{types.ConversationRoleAssistant, &types.ContentBlockMemberReasoningContent{Value: content}}, tokens)
+}
+
+func bedrockStop(reason types.StopReason) StopReason {
+	switch reason {
+	case types.StopReasonEndTurn, types.StopReasonStopSequence:
+		return StopEnd
+	case types.StopReasonToolUse:
+		return StopToolCalls
+	case types.StopReasonMaxTokens:
+		return StopLength
+	case types.StopReasonGuardrailIntervened, types.StopReasonContentFiltered:
+		return StopRefusal
+	}
+	if stopReasonOverflow(string(reason)) {
+		return StopContextWindow
+	}
+	return StopUnknown
+}
+
+func (a *bedrockAdapter) classify(err error) *APIError {
+	raw := rawError{Provider: a.cfg.Provider, Err: err}
+	var e smithy.APIError
+	if errors.As(err, &e) {
+		raw.Code, raw.Message = e.ErrorCode(), e.ErrorMessage()
+	}
+	var response *smithyhttp.ResponseError
+	if errors.As(err, &response) {
+		raw.Status = response.HTTPStatusCode()
+		if response.Response != nil {
+			raw.RetryAfter = parseRetryAfter(response.Response.Header, time.Now())
+		}
+	}
+	return classifySDK(err, raw)
+}

@@ -1,0 +1,80 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
+	"github.com/aws/smithy-go/auth/bearer"
+)
+
+// AWSConfig says whose account the Bedrock client works for. What is empty is
+// found the way every AWS tool finds it: environment, profile, SSO, instance.
+type AWSConfig struct {
+	// Region is the AWS region.
+	Region string
+	// Profile is a profile of the AWS configuration files.
+	Profile string
+	// Credentials replace the chain.
+	Credentials aws.CredentialsProvider
+}
+
+// NewBedrockClient returns a client of Amazon Bedrock's ConverseStream. A
+// Credential in cfg is a Bedrock API key, sent as a bearer token; without one
+// requests are signed with AWS credentials.
+func NewBedrockClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
+	load := []func(*awsconfig.LoadOptions) error{}
+	if cfg.AWS.Region != "" {
+		load = append(load, awsconfig.WithRegion(cfg.AWS.Region))
+	}
+	if cfg.AWS.Profile != "" {
+		load = append(load, awsconfig.WithSharedConfigProfile(cfg.AWS.Profile))
+	}
+	if cfg.AWS.Credentials != nil {
+		load = append(load, awsconfig.WithCredentialsProvider(cfg.AWS.Credentials))
+	}
+	awsCfg, err := awsconfig.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	if awsCfg.Region == "" {
+		return nil, errors.New("no AWS region is set: set AWS_REGION, or region for the provider in the configuration")
+	}
+	client := bedrockruntime.NewFromConfig(awsCfg, func(o *bedrockruntime.Options) {
+		// The one retry policy is the loop's.
+		o.Retryer = aws.NopRetryer{}
+		o.HTTPClient = cfg.HTTPClient
+		if cfg.HTTPClient == nil {
+			o.HTTPClient = NewHTTPClient()
+		}
+		if cfg.BaseURL != "" {
+			o.BaseEndpoint = aws.String(cfg.BaseURL)
+		}
+		switch {
+		case cfg.Credential != nil:
+			o.BearerAuthTokenProvider = bedrockBearer{cfg.Credential}
+			o.AuthSchemePreference = []string{"httpBearerAuth"}
+		case cfg.AWS.Credentials != nil || cfg.AWS.Profile != "":
+			// AWS_BEARER_TOKEN_BEDROCK in the environment would win over
+			// what was configured.
+			o.BearerAuthTokenProvider = nil
+			o.AuthSchemePreference = []string{"sigv4"}
+		}
+	})
+	return newClient(&bedrockAdapter{cfg: cfg, client: client}, cfg)
+}
+
+// bedrockBearer hands a credential to the SDK.
+type bedrockBearer struct{ credential Credential }
+
+// RetrieveBearerToken implements bearer.TokenProvider.
+func (b bedrockBearer) RetrieveBearerToken(ctx context.Context) (bearer.Token, error) {
+	token, err := b.credential.Token(ctx, "")
+	if err != nil {
+		return bearer.Token{}, &credentialError{err}
+	}
+	return bearer.Token{Value: token}, nil
+}

@@ -1,0 +1,332 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/firebase/genkit/go/ai"
+	"github.com/firebase/genkit/go/genkit"
+	"github.com/firebase/genkit/go/plugins/googlegenai"
+	"google.golang.org/genai"
+
+	"keen/internal/tools"
+)
+
+// NewGenkitClient returns a client of Google AI through Genkit. Genkit catches
+// SIGINT and SIGTERM for the rest of the process, so a program that wants to
+// die by them handles them itself.
+func NewGenkitClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
+	if cfg.Credential == nil {
+		return nil, errors.New("Google AI needs an API key: set GEMINI_API_KEY") //nolint:staticcheck // a name
+	}
+	headers := http.Header{}
+	for name, value := range cfg.Headers {
+		headers.Set(name, value)
+	}
+	g := genkit.Init(context.WithoutCancel(ctx), genkit.WithPlugins(&googlegenai.GoogleAI{
+		// An empty key would be looked up in the environment; the real one is
+		// put into each request by the transport.
+		APIKey: "set-by-transport", BaseURL: cfg.BaseURL, Headers: headers,
+		HTTPClient: withCredential(cfg.HTTPClient, cfg.Credential, apiKeyHeader("x-goog-api-key")),
+	}))
+	name := "googleai/" + strings.TrimPrefix(cfg.Model, "models/")
+	model := genkit.LookupModel(g, name)
+	if model == nil {
+		return nil, fmt.Errorf("Genkit does not know the model %s; check its name", cfg.Model) //nolint:staticcheck // a name
+	}
+	return newClient(&genkitAdapter{cfg: cfg, model: model}, cfg)
+}
+
+// genkitAdapter speaks Gemini through Genkit. It calls the model itself and
+// not genkit.Generate, which offers tools in random order and so makes equal
+// input into unequal requests.
+type genkitAdapter struct {
+	cfg   ClientConfig
+	model ai.Model
+}
+
+func (a *genkitAdapter) limits() limits {
+	return limits{Window: a.cfg.ContextWindow, Output: cmp.Or(a.cfg.MaxOutputTokens, defaultOutput)}
+}
+
+// genkitPart is one part with the role it is said in. Parts of one role in a
+// row make a message.
+type genkitPart struct {
+	role ai.Role
+	part *ai.Part
+}
+
+// genkitConversation is the native history of a turn.
+type genkitConversation struct {
+	a       *genkitAdapter
+	system  *ai.Message
+	tools   []*ai.ToolDefinition
+	history nativeHistory[genkitPart]
+	ids     callIDs
+	names   map[string]string // tool names by call id: the wire has no ids
+	oneShot bool
+}
+
+func (a *genkitAdapter) start(r turnRequest) (conversation, error) {
+	c := &genkitConversation{a: a, oneShot: r.OneShot, names: make(map[string]string), ids: make(callIDs)}
+	if r.System != "" {
+		c.system = ai.NewSystemMessage(ai.NewTextPart(r.System))
+		c.history.fixed += EstimateTokens(r.System)
+	}
+	for _, s := range r.Specs {
+		var schema map[string]any
+		if err := json.Unmarshal(s.Schema, &schema); err != nil {
+			return nil, fmt.Errorf("schema of tool %s: %w", s.Name, err)
+		}
+		c.tools = append(c.tools, &ai.ToolDefinition{Name: s.Name, Description: s.Description, InputSchema: schema})
+		c.history.fixed += specTokens(s)
+	}
+	for _, e := range formatHistory(r.History) {
+		switch e.kind {
+		case entryUser:
+			c.appendUser(e.text)
+		case entryAssistant:
+			if e.text != "" {
+				c.add(ai.RoleModel, ai.NewTextPart(e.text), EstimateTokens(e.text)+blockOverhead)
+			}
+			for _, call := range e.calls {
+				c.ids.take(call.ID)
+				if err := c.addCall(call, nil); err != nil {
+					return nil, err
+				}
+			}
+		case entryResults:
+			c.appendResults(e.results)
+		}
+	}
+	return c, nil
+}
+
+func (c *genkitConversation) add(role ai.Role, part *ai.Part, tokens int) {
+	c.history.add(genkitPart{role, part}, tokens)
+}
+
+func (c *genkitConversation) estimate() int { return c.history.estimate() }
+
+func (c *genkitConversation) appendUser(text string) {
+	c.add(ai.RoleUser, ai.NewTextPart(text), EstimateTokens(text)+blockOverhead)
+}
+
+// addCall adds a call. part is the part of the answer it came in, which
+// carries its thought signature; nil makes a new one.
+func (c *genkitConversation) addCall(call tools.Call, part *ai.Part) error {
+	c.names[call.ID] = call.Name
+	if part == nil {
+		var input map[string]any
+		if err := json.Unmarshal(call.Input, &input); err != nil {
+			return fmt.Errorf("input of a call of %s: %w", call.Name, err)
+		}
+		part = ai.NewToolRequestPart(&ai.ToolRequest{Name: wireName(call.Name), Input: input})
+	}
+	c.add(ai.RoleModel, part, callTokens(call)+signatureTokens(part))
+	return nil
+}
+
+func (c *genkitConversation) appendResults(results []tools.Result) {
+	c.history.beginResults()
+	for _, r := range results {
+		key := "output"
+		if r.Status != tools.StatusSuccess {
+			key = "error"
+		}
+		name := cmp.Or(c.names[r.CallID], r.Tool)
+		c.history.addOutput(r.Output, resultOverhead, func(output string) genkitPart {
+			return genkitPart{ai.RoleTool, ai.NewToolResponsePart(&ai.ToolResponse{Name: name, Output: map[string]any{key: output}})}
+		})
+	}
+}
+
+func (c *genkitConversation) prepare(l requestLimits) (prepared, error) {
+	parts, tokens, err := c.history.fit(l.Budget)
+	if err != nil {
+		return prepared{}, err
+	}
+	request := func() *ai.ModelRequest {
+		// Made anew for each sample: the plugin may change what it is given.
+		r := &ai.ModelRequest{Config: c.config(l.Output), Tools: c.tools}
+		if c.system != nil {
+			r.Messages = append(r.Messages, c.system)
+		}
+		for i := 0; i < len(parts); {
+			m := &ai.Message{Role: parts[i].role}
+			for ; i < len(parts) && parts[i].role == m.Role; i++ {
+				m.Content = append(m.Content, parts[i].part)
+			}
+			r.Messages = append(r.Messages, m)
+		}
+		return r
+	}
+	return prepared{estimate: tokens, reduced: tokens < c.history.estimate(), sample: func(ctx context.Context, emit func(delta)) (step, error) {
+		return c.sample(ctx, request(), emit)
+	}}, nil
+}
+
+// config makes the settings of a request. A one-shot answer thinks as little
+// as the setting allows, so that its output is left for the answer.
+func (c *genkitConversation) config(output int) *genai.GenerateContentConfig {
+	config := &genai.GenerateContentConfig{MaxOutputTokens: int32(output)} //nolint:gosec // a quarter of a window at most
+	effort := c.a.cfg.Effort
+	budget, counted := thinkingBudget(effort)
+	switch {
+	case effort == "":
+	case noThinking(effort):
+		config.ThinkingConfig = &genai.ThinkingConfig{ThinkingBudget: genai.Ptr(int32(0))}
+	case counted:
+		most := output / 2
+		if c.oneShot {
+			most = min(most, 512)
+		}
+		config.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true, ThinkingBudget: genai.Ptr(int32(min(budget, most)))} //nolint:gosec // see above
+	default:
+		if c.oneShot {
+			effort = "low"
+		}
+		config.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true, ThinkingLevel: genai.ThinkingLevel(strings.ToUpper(effort))}
+	}
+	return config
+}
+
+// sample sends a request and records the answer when it is whole.
+func (c *genkitConversation) sample(ctx context.Context, request *ai.ModelRequest, emit func(delta)) (step, error) {
+	reasoning := 0
+	response, err := c.a.model.Generate(ctx, request, func(_ context.Context, chunk *ai.ModelResponseChunk) error {
+		for _, p := range chunk.Content {
+			switch {
+			case p.IsReasoning():
+				reasoning += len(p.Text)
+				emit(delta{Reasoning: p.Text})
+			case p.IsText():
+				emit(delta{Text: p.Text})
+			}
+		}
+		return nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return step{}, ctx.Err()
+	case err != nil:
+		return step{}, err
+	case response.FinishReason == "" || malformed(finishReason(response)):
+		return step{}, errCutStream
+	}
+	return c.record(response, reasoning)
+}
+
+// record adds an answer to the history. The parts themselves are kept, because
+// their signatures are demanded back; thoughts without one are not sent. Of an
+// answer that was cut only the text is kept.
+func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) (step, error) {
+	raw := finishReason(response)
+	s := step{Usage: genkitUsage(response.Usage), Stop: genkitStop(response.FinishReason, raw), RawStop: raw, Reasoning: reasoning}
+	cut := s.Stop == StopLength || s.Stop == StopContextWindow
+	for _, p := range mergeText(response.Message.Content) {
+		switch {
+		case p.IsReasoning():
+		case p.IsText():
+			s.Text += p.Text
+			c.add(ai.RoleModel, p, EstimateTokens(p.Text)+blockOverhead+signatureTokens(p))
+		case p.IsToolRequest() && cut:
+			s.CutCalls++
+		case p.IsToolRequest():
+			input, err := json.Marshal(p.ToolRequest.Input)
+			if err != nil {
+				return step{}, fmt.Errorf("input of a call of %s: %w", p.ToolRequest.Name, err)
+			}
+			call := tools.Call{ID: c.ids.take(""), Name: p.ToolRequest.Name, Input: NormalizeInput(string(input))}
+			s.Calls = append(s.Calls, call)
+			if err := c.addCall(call, p); err != nil {
+				return step{}, err
+			}
+		}
+	}
+	if len(s.Calls) > 0 {
+		s.Stop = StopToolCalls
+	}
+	if s.Usage != nil && (s.Text != "" || len(s.Calls) > 0) {
+		s.AnswerTokens = s.Usage.OutputTokens - s.Usage.ReasoningTokens
+	}
+	return s, nil
+}
+
+// mergeText joins the pieces of text that a stream brought one by one, except
+// where a signature belongs to one of them.
+func mergeText(parts []*ai.Part) []*ai.Part {
+	var merged []*ai.Part
+	for _, p := range parts {
+		n := len(merged)
+		if n > 0 && p.IsText() && merged[n-1].IsText() && len(p.Metadata) == 0 && len(merged[n-1].Metadata) == 0 {
+			merged[n-1] = ai.NewTextPart(merged[n-1].Text + p.Text)
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return merged
+}
+
+func signatureTokens(p *ai.Part) int {
+	signature, _ := p.Metadata["signature"].([]byte)
+	return len(signature) / 4
+}
+
+// genkitUsage takes in usage: cached tokens are part of the input, thoughts
+// stand beside the output.
+func genkitUsage(u *ai.GenerationUsage) *Usage {
+	if u == nil || u.InputTokens == 0 {
+		return nil
+	}
+	return &Usage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens + u.ThoughtsTokens,
+		ReasoningTokens: u.ThoughtsTokens, CacheReadTokens: u.CachedContentTokens,
+	}
+}
+
+// malformed reports whether the model stumbled over its own call; asked again
+// it usually does not.
+func malformed(reason string) bool {
+	return reason == "MALFORMED_FUNCTION_CALL" || reason == "UNEXPECTED_TOOL_CALL"
+}
+
+// finishReason digs out the provider's own word.
+func finishReason(response *ai.ModelResponse) string {
+	custom, _ := response.Custom.(map[string]any)
+	if candidates, ok := custom["candidates"].([]*genai.Candidate); ok && len(candidates) > 0 {
+		return string(candidates[0].FinishReason)
+	}
+	return string(response.FinishReason)
+}
+
+func genkitStop(reason ai.FinishReason, raw string) StopReason {
+	switch {
+	case stopReasonOverflow(raw):
+		return StopContextWindow
+	case reason == ai.FinishReasonStop:
+		return StopEnd
+	case reason == ai.FinishReasonLength:
+		return StopLength
+	case reason == ai.FinishReasonBlocked:
+		return StopRefusal
+	}
+	return StopUnknown
+}
+
+func (a *genkitAdapter) classify(err error) *APIError {
+	raw := rawError{Provider: a.cfg.Provider, Err: err}
+	var e genai.APIError
+	if errors.As(err, &e) {
+		raw.Status, raw.Code, raw.Message = e.Code, e.Status, e.Message
+		if d, ok := googlegenai.RetryDelay(err); ok {
+			raw.RetryAfter = d
+		}
+	}
+	return classifySDK(err, raw)
+}

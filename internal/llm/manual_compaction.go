@@ -1,0 +1,38 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+)
+
+// ManualCompactRequest is what [ManualCompact] works on.
+type ManualCompactRequest struct {
+	// History is canonical history; system messages in it are left out.
+	History []Message
+	// Hint is what the user wants the summary to focus on, may be empty.
+	Hint string
+	// SessionID is passed on to the requests.
+	SessionID string
+	// Budget returns the most that one request may have, see
+	// [AutoCompactRequest].
+	Budget func() int
+}
+
+// ManualCompact summarises a history on the user's command. It is sized and
+// sent like an automatic compaction, so it works above the window too, but it
+// is visible: the events of the request that makes the summary go to emit,
+// terminal events excepted. A Retry event among them voids the text before it.
+//
+// The replacement is one synthetic user message with the summary; no task is
+// retained. Errors are those of [AutoCompact].
+func ManualCompact(ctx context.Context, client LLMClient, r ManualCompactRequest, emit func(StreamEvent)) (AutoCompactResult, error) {
+	s := summariser{client: client, sessionID: r.SessionID, forward: emit}
+	check := func(summary string) error {
+		return checkSummary(summary, estimateMessages(r.History), estimateMessages([]Message{newManualReplacement(summary)}))
+	}
+	summary, err := s.run(ctx, CompactionOptions{History: r.History, Mode: CompactionManual, Hint: r.Hint}, r.Budget, check)
+	if err != nil {
+		return AutoCompactResult{Usage: s.usage}, fmt.Errorf("compact: %w", err)
+	}
+	return AutoCompactResult{Replacement: []Message{newManualReplacement(summary)}, Usage: s.usage}, nil
+}
