@@ -26,20 +26,18 @@ type block struct {
 	gap bool
 	// margin is how far a block inside a list item is indented, in cells.
 	margin int
-	// language is what stands behind the fence of a code block; the first
-	// context lines are there for the highlighter only.
+	// language is what stands behind the fence of a code block.
 	language string
-	context  int
 }
 
 const (
 	// maxBlock is the size from which on an unfinished block is settled in
 	// parts, in bytes.
 	maxBlock = 6 << 10
-	// codePart is how many lines of a code block are settled at once, and
-	// codeContext how many lines before them the highlighter sees at most.
-	codePart    = 32
-	codeContext = 96
+	// codePart is how many lines of a code block are settled at once. The
+	// highlighter sees no others: it is the dearest part of all, and most
+	// blocks are shorter.
+	codePart = 40
 )
 
 // scanner cuts Markdown into blocks, line by line.
@@ -96,10 +94,7 @@ func (s *scanner) preview(partial string) []block {
 
 // finish ends the open block.
 func (s *scanner) finish() {
-	if s.open.kind == blockCode && len(s.open.lines) == s.open.context && s.open.context > 0 {
-		s.open.lines = nil // All of it was settled.
-	}
-	if s.open.kind != blockNone && (len(s.open.lines) > 0 || s.open.kind == blockCode && s.open.context == 0) {
+	if len(s.open.lines) > 0 {
 		s.done = append(s.done, s.open)
 	}
 	if s.open.kind != blockNone {
@@ -224,19 +219,17 @@ func (s *scanner) codeLine(line string) bool {
 		s.blank = false
 		return true
 	}
-	s.open.lines = append(s.open.lines, expandTabs(line[min(s.indent, indentOf(line)):]))
-	if len(s.open.lines)-s.open.context >= codePart {
-		s.settleCode()
+	s.open.lines = append(s.open.lines, s.codeText(line))
+	if len(s.open.lines) >= codePart {
+		s.done = append(s.done, s.open)
+		s.open = block{kind: blockCode, margin: s.open.margin, language: s.open.language}
 	}
 	return true
 }
 
-// settleCode settles the lines of an open code block and goes on with it.
-func (s *scanner) settleCode() {
-	part := s.open
-	s.done = append(s.done, part)
-	context := slices.Clone(part.lines[max(len(part.lines)-codeContext, 0):])
-	s.open = block{kind: blockCode, margin: part.margin, language: part.language, lines: context, context: len(context)}
+// codeText cuts the indent of its fence off a line of code.
+func (s *scanner) codeText(line string) string {
+	return expandTabs(line[min(s.indent, indentOf(line)):])
 }
 
 // goesOnWithList reports whether a line that is not blank belongs to the open
@@ -250,13 +243,14 @@ func (s *scanner) goesOnWithList(line string) bool {
 	return !s.blank && kind == blockText && strings.Trim(line, "-*_ ") != ""
 }
 
-// listLine takes in a line of the open list.
+// listLine takes in a line of the open list. An item that the next one follows
+// is finished.
 func (s *scanner) listLine(line string) {
 	item := indentOf(line) < 2 && kindOf(line) == blockList
 	if item {
 		line = s.number(line)
 	}
-	if s.size > maxBlock && (item || s.size > 2*maxBlock) {
+	if item || s.size > maxBlock {
 		s.done = append(s.done, s.open)
 		s.open, s.size = block{kind: blockList, gap: s.blank, margin: s.open.margin}, 0
 	} else if s.blank {
@@ -294,7 +288,7 @@ func (s *scanner) add(line string) {
 	part := s.open
 	s.done = append(s.done, part)
 	s.open, s.size = block{kind: part.kind, margin: part.margin}, 0
-	if len(part.lines) > 2 && isTableRule(part.lines[1]) && len(part.lines[0]) < maxBlock/4 {
+	if tableStart(part.lines) == 0 && len(part.lines) > 2 && len(part.lines[0]) < maxBlock/4 {
 		s.open.lines = slices.Clone(part.lines[:2])
 		s.size = len(part.lines[0]) + len(part.lines[1]) + 2
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"html"
 	"strings"
 
 	"charm.land/glamour/v2"
@@ -15,6 +16,10 @@ type Markdown struct {
 	theme   *Theme
 	width   int
 	glamour *glamour.TermRenderer
+	// inners are the renderers of what is indented, by width; depth counts
+	// how often that was done.
+	inners map[int]*Markdown
+	depth  int
 }
 
 // NewMarkdown returns a renderer of lines of at most width cells.
@@ -28,6 +33,18 @@ func (m *Markdown) Width() int { return m.width }
 // Theme returns the theme that the renderer was made for.
 func (m *Markdown) Theme() *Theme { return m.theme }
 
+// inner returns a renderer of narrower lines.
+func (m *Markdown) inner(width int) *Markdown {
+	width = max(width, 1)
+	if m.inners[width] == nil {
+		if m.inners == nil {
+			m.inners = make(map[int]*Markdown)
+		}
+		m.inners[width] = &Markdown{theme: m.theme, width: width, depth: m.depth + 1}
+	}
+	return m.inners[width]
+}
+
 // Render returns the lines of a whole text. A [Stream] that was given the same
 // text and closed has the same lines.
 func (m *Markdown) Render(text string) []string {
@@ -38,7 +55,28 @@ func (m *Markdown) Render(text string) []string {
 	return settled
 }
 
-// prose renders one block that is no code.
+// text renders paragraphs and the tables among them.
+func (m *Markdown) text(lines []string) []string {
+	start := tableStart(lines)
+	if start < 0 {
+		return m.prose(strings.Join(lines, "\n"))
+	}
+	end := start + 2
+	for end < len(lines) && strings.Contains(lines[end], "|") {
+		end++
+	}
+	var out []string
+	if start > 0 {
+		out = append(m.prose(strings.Join(lines[:start], "\n")), "")
+	}
+	out = append(out, m.table(lines[start:end])...)
+	if end < len(lines) {
+		out = append(append(out, ""), m.text(lines[end:])...)
+	}
+	return out
+}
+
+// prose renders Markdown that is neither code nor list nor table.
 func (m *Markdown) prose(source string) []string {
 	if m.glamour == nil {
 		m.glamour = m.theme.newGlamour(m.width)
@@ -52,6 +90,7 @@ func (m *Markdown) prose(source string) []string {
 		return Wrap(source, m.width)
 	}
 	var lines []string
+	out = strings.ReplaceAll(out, ampersand, "&")
 	if m.theme.Name == "dumb" {
 		out = ansi.Strip(out) // Links are sequences too.
 	}
@@ -99,27 +138,17 @@ func (t *Theme) markdownStyle() gansi.StyleConfig {
 	if p.code == "" {
 		code.Prefix, code.Suffix = "`", "`"
 	}
-	one, quote, cross, column, row := uint(1), t.Glyphs.Quote+" ", "┼", "│", "─"
-	if !styled {
-		cross, column, row = "+", "|", "-"
-	}
 	return gansi.StyleConfig{
-		Document:   gansi.StyleBlock{},
-		Paragraph:  gansi.StyleBlock{},
-		BlockQuote: gansi.StyleBlock{StylePrimitive: colored(p.dim), Indent: &one, IndentToken: &quote},
-		List:       gansi.StyleList{LevelIndent: 2},
-		Heading:    gansi.StyleBlock{StylePrimitive: heading},
-		H1:         gansi.StyleBlock{StylePrimitive: title},
-		Strong:     bold, Emph: italic, Strikethrough: struck,
-		HorizontalRule: gansi.StylePrimitive{Color: optional(p.dim), Format: "\n" + strings.Repeat(row, 8) + "\n"},
-		Item:           gansi.StylePrimitive{BlockPrefix: t.Glyphs.Bullet + " "},
-		Enumeration:    gansi.StylePrimitive{BlockPrefix: ". "},
-		Task:           gansi.StyleTask{Ticked: "[x] ", Unticked: "[ ] "},
+		Document:  gansi.StyleBlock{},
+		Paragraph: gansi.StyleBlock{},
+		Heading:   gansi.StyleBlock{StylePrimitive: heading},
+		H1:        gansi.StyleBlock{StylePrimitive: title},
+		Strong:    bold, Emph: italic, Strikethrough: struck,
+		HorizontalRule: gansi.StylePrimitive{Color: optional(p.dim), Format: "\n" + strings.Repeat(t.Glyphs.Rule, 8) + "\n"},
 		Link:           link, LinkText: colored(p.accent),
 		Image: link, ImageText: gansi.StylePrimitive{Color: optional(p.dim), Format: "Image: {{.text}} " + t.Glyphs.Arrow},
 		Code:                  code,
 		CodeBlock:             gansi.StyleCodeBlock{StyleBlock: gansi.StyleBlock{StylePrimitive: colored(p.code)}},
-		Table:                 gansi.StyleTable{CenterSeparator: &cross, ColumnSeparator: &column, RowSeparator: &row},
 		DefinitionTerm:        bold,
 		DefinitionDescription: gansi.StylePrimitive{BlockPrefix: "\n" + t.Glyphs.Arrow + " "},
 	}
@@ -132,10 +161,16 @@ func optional(c string) *string {
 	return &c
 }
 
+// ampersand stands for & on the way through the Markdown library, which would
+// decode character references, control characters among them, wherever it finds
+// one. It is a character for private use that no font draws.
+const ampersand = "\ue0ff"
+
 // escapeTags keeps what looks like HTML visible: a model that writes <T> means
-// it. Code spans and links in angle brackets stay as they are.
+// it. Code spans and links in angle brackets stay as they are. Character
+// references outside of code are decoded here, and nowhere else.
 func escapeTags(source string) string {
-	if strings.IndexByte(source, '<') < 0 {
+	if !strings.ContainsAny(source, "<&") {
 		return source
 	}
 	var b strings.Builder
@@ -143,24 +178,47 @@ func escapeTags(source string) string {
 		switch c := source[i]; c {
 		case '\\':
 			b.WriteByte(c)
-			if i+1 < len(source) {
+			if i+1 < len(source) && source[i+1] != '&' {
 				i++
 				b.WriteByte(source[i])
 			}
 		case '`':
 			n := codeSpanLength(source[i:])
-			b.WriteString(source[i : i+n])
+			b.WriteString(strings.ReplaceAll(source[i:i+n], "&", ampersand))
 			i += n - 1
 		case '<':
 			if !isAutoLink(source[i:]) {
 				b.WriteByte('\\')
 			}
 			b.WriteByte(c)
+		case '&':
+			text, n := decodeReference(source[i:])
+			b.WriteString(text)
+			i += n - 1
 		default:
 			b.WriteByte(c)
 		}
 	}
 	return b.String()
+}
+
+// decodeReference returns what a character reference at the start of s stands
+// for, escaped and harmless, and its length; without one, the ampersand.
+func decodeReference(s string) (string, int) {
+	const longest = 34
+	end := strings.IndexByte(s[:min(len(s), longest)], ';')
+	if end < 0 {
+		return ampersand, 1
+	}
+	text := html.UnescapeString(s[:end+1])
+	if strings.HasSuffix(text, ";") && text != ";" {
+		return ampersand, 1
+	}
+	text = strings.ReplaceAll(Sanitize(text), "\n", " ")
+	if len(text) == 1 && strings.ContainsAny(text, "\\`*_{}[]()#+-.!<>|~\"'$%,/:;=?@^") {
+		text = `\` + text
+	}
+	return strings.ReplaceAll(text, "&", ampersand), end + 1
 }
 
 // codeSpanLength returns the length of the code span at the start of s, or of

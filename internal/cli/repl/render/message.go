@@ -1,9 +1,7 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -106,30 +104,4 @@ func indented(style Style, text string, width int) []string {
 	width = max(width, 1)
 	pad := strings.Repeat(" ", indentWidth(2, width))
 	return hang(pad, pad, styleLines(style, Wrap(strings.TrimSpace(Sanitize(text)), width-len(pad))))
-}
-
-// ToolLabel says in a few words what a call does, made from the tool's name
-// and its input: the values of well-known inputs first, else the name alone.
-func ToolLabel(name string, input json.RawMessage) string {
-	label := strings.ReplaceAll(name, "_", " ")
-	if label != "" {
-		label = strings.ToUpper(label[:1]) + label[1:]
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(input, &fields) != nil {
-		return OneLine(label)
-	}
-	keys := []string{"path", "file_path", "command", "pattern", "query", "url"}
-	i := slices.IndexFunc(keys, func(key string) bool {
-		var value string
-		return json.Unmarshal(fields[key], &value) == nil && value != ""
-	})
-	if i < 0 {
-		return OneLine(label)
-	}
-	var value string
-	if json.Unmarshal(fields[keys[i]], &value) == nil {
-		label += " " + value
-	}
-	return OneLine(label)
 }

@@ -5,6 +5,7 @@ import (
 
 	"keen/internal/llm"
 	"keen/internal/session"
+	"keen/internal/tools"
 )
 
 // ReplayItem renders one item of a replayed session in the way in which it
@@ -36,10 +37,10 @@ func ReplayItem(m *Markdown, item session.ReplayItem) []string {
 // empty call that failed.
 func StoredTool(a *llm.HistoricalToolActivity) Tool {
 	if a == nil {
-		return Tool{Status: "unknown"}
+		return Tool{Status: tools.StatusError}
 	}
 	return Tool{
-		Label: ToolLabel(a.Tool, a.Input), Status: a.Status, Summary: a.Summary, ExitCode: a.ExitCode,
+		Label: tools.Describe(a.Tool, a.Input).Label, Status: a.Status, Summary: a.Summary, ExitCode: a.ExitCode,
 		Duration: time.Duration(a.DurationMS) * time.Millisecond,
 	}
 }

@@ -19,6 +19,9 @@ type Stream struct {
 	any     bool // a block was settled
 	tail    []string
 	dirty   bool // tail does not show what was written
+	// code is the picture of the first codeLines lines of an open code block.
+	code      []string
+	codeLines int
 }
 
 // maxLine is where a line without an end is broken, in bytes.
@@ -86,29 +89,59 @@ func (s *Stream) Lines() (settled, tail []string) {
 	for _, b := range s.scanner.take() {
 		s.settled = append(s.settled, s.md.block(b, s.any)...)
 		s.any = true
+		s.code, s.codeLines = nil, 0
 	}
-	s.tail = nil
 	partial := string(s.partial)
-	if partial = partial[:len(partial)-incompleteTail(partial)]; partial != "" || s.scanner.open.kind != blockNone {
-		for i, b := range s.scanner.preview(Sanitize(strings.TrimSuffix(partial, "\r"))) {
+	partial = Sanitize(strings.TrimSuffix(partial[:len(partial)-incompleteTail(partial)], "\r"))
+	s.tail = nil
+	switch {
+	case s.scanner.open.kind == blockCode && s.scanner.fence != "":
+		s.tail = s.openCode(partial)
+	case partial != "" || s.scanner.open.kind != blockNone:
+		for i, b := range s.scanner.preview(partial) {
 			s.tail = append(s.tail, s.md.block(b, s.any || i > 0)...)
 		}
 	}
 	return s.settled, s.tail
 }
 
+// openCode renders an unfinished code block. Its lines get their colours when
+// they are complete: colouring is dear, and the colours of half a line are wrong
+// more often than not.
+func (s *Stream) openCode(partial string) []string {
+	b := s.scanner.open
+	if s.codeLines != len(b.lines) {
+		s.code, s.codeLines = s.md.block(b, s.any), len(b.lines)
+	}
+	if strings.Trim(partial, " `~") == "" {
+		return s.code
+	}
+	last := block{kind: blockCode, margin: b.margin, gap: b.gap && len(b.lines) == 0}
+	for part := range strings.SplitSeq(partial, "\n") {
+		last.lines = append(last.lines, s.scanner.codeText(part))
+	}
+	return append(s.code[:len(s.code):len(s.code)], s.md.block(last, s.any)...)
+}
+
 // block renders one block, with the blank line that sets it off from what
 // stands before it.
 func (m *Markdown) block(b block, after bool) []string {
 	margin := indentWidth(b.margin, m.width)
+	inner := m
+	if margin > 0 {
+		inner = m.inner(m.width - margin)
+	}
 	var lines []string
-	if b.kind == blockCode {
+	switch b.kind {
+	case blockCode:
 		lines = m.code(b, m.width-margin)
-	} else {
-		inner := m
-		if margin > 0 {
-			inner = NewMarkdown(m.theme, m.width-margin)
-		}
+	case blockList:
+		lines = inner.list(b.lines)
+	case blockQuote:
+		lines = inner.quote(b.lines)
+	case blockText:
+		lines = inner.text(b.lines)
+	default:
 		lines = inner.prose(strings.Join(b.lines, "\n"))
 	}
 	if margin > 0 {
@@ -125,7 +158,7 @@ func (m *Markdown) block(b block, after bool) []string {
 func (m *Markdown) code(b block, width int) []string {
 	indent := strings.Repeat(" ", indentWidth(2, width))
 	var lines []string
-	for _, line := range newHighlighter(m.theme, b.language).lines(b.lines)[b.context:] {
+	for _, line := range newHighlighter(m.theme, b.language).lines(b.lines) {
 		for _, part := range hardWrapStyled(line, width-len(indent)) {
 			lines = append(lines, indent+part)
 		}

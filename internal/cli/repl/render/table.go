@@ -40,7 +40,7 @@ func Table(t *Theme, d TableData, width int) []string {
 	if columns == 0 {
 		return nil
 	}
-	widths := columnWidths(clean, columns, width)
+	widths := columnWidths(clean, columns, width, tableGap)
 	if widths == nil {
 		return stacked(t, d, clean, width)
 	}
@@ -52,16 +52,16 @@ func Table(t *Theme, d TableData, width int) []string {
 	return lines
 }
 
-// columnWidths shares the width among columns, nil when there is too little of
-// it for all of them.
-func columnWidths(rows [][]string, columns, width int) []int {
+// columnWidths shares the width among columns with a gap between them, nil when
+// there is too little of it for all of them.
+func columnWidths(rows [][]string, columns, width, gap int) []int {
 	widths := make([]int, columns)
 	for _, row := range rows {
 		for j, cell := range row {
 			widths[j] = max(widths[j], Width(cell))
 		}
 	}
-	total := tableGap * (columns - 1)
+	total := gap * (columns - 1)
 	for _, w := range widths {
 		total += w
 	}

@@ -38,8 +38,8 @@ type Theme struct {
 
 // Glyphs are the signs of a theme, one cell wide each but for Tip.
 type Glyphs struct {
-	Success, Error, Refused, Bullet, Prompt, Pointer, Arrow, Separator, Rule, Bar, BarFree, Quote, More string
-	Up, Down                                                                                            string
+	Success, Error, Refused, Bullet, Prompt, Pointer, Arrow, Separator, Rule, Column, Cross, Bar, BarFree, Quote, More string
+	Up, Down                                                                                                           string
 	// Frames are the pictures of a spinner, in order.
 	Frames []string
 }
@@ -53,7 +53,7 @@ type palette struct {
 func unicodeGlyphs() Glyphs {
 	return Glyphs{
 		Success: "✓", Error: "✗", Refused: "⊘", Bullet: "•", Prompt: "❯", Pointer: "❯", Arrow: "→", Separator: "·",
-		Rule: "─", Bar: "█", BarFree: "░", Quote: "│", More: "…", Up: "↑", Down: "↓",
+		Rule: "─", Column: "│", Cross: "┼", Bar: "█", BarFree: "░", Quote: "│", More: "…", Up: "↑", Down: "↓",
 		Frames: []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"},
 	}
 }
@@ -61,7 +61,7 @@ func unicodeGlyphs() Glyphs {
 func asciiGlyphs() Glyphs {
 	return Glyphs{
 		Success: "+", Error: "x", Refused: "o", Bullet: "*", Prompt: ">", Pointer: ">", Arrow: ">", Separator: "|",
-		Rule: "-", Bar: "#", BarFree: ".", Quote: "|", More: "~", Up: "^", Down: "v",
+		Rule: "-", Column: "|", Cross: "+", Bar: "#", BarFree: ".", Quote: "|", More: "~", Up: "^", Down: "v",
 		Frames: []string{"|", "/", "-", `\`},
 	}
 }

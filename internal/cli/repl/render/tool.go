@@ -11,7 +11,7 @@ import (
 // Tool is a call as it is shown. Texts may come from the model or the tool as
 // they are.
 type Tool struct {
-	// Label says what the call does, see [ToolLabel].
+	// Label says what the call does, see [tools.Describe].
 	Label string
 	// Status says how it ended; it is empty as long as the call runs.
 	Status tools.Status
