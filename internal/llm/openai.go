@@ -19,8 +19,8 @@ import (
 // This file and its neighbours openai_*.go speak Chat Completions, the
 // interface that most providers and local servers offer, each in a dialect of
 // its own. Conversation and requests are here, the conversion of messages in
-// openai_message.go, the stream in openai_stream.go and openai_calls.go,
-// credentials and errors in openai_transport.go.
+// openai_message.go, the stream in openai_stream.go and openai_calls.go, errors
+// in openai_transport.go.
 
 // defaultOpenAIBaseURL is where requests go unless the configuration says
 // otherwise.
@@ -57,7 +57,7 @@ func newChatAdapter(cfg ClientConfig) (*chatAdapter, error) {
 	a := &chatAdapter{cfg: cfg, quirks: cfg.Quirks}
 	if host == "api.openai.com" {
 		a.quirks.MaxCompletionTokens = true
-		a.quirks.PromptCacheKey = true
+		a.quirks.PromptCacheKey = !cfg.Quirks.NoPromptCache
 	}
 	// The service is built by itself: openai.NewClient would take keys,
 	// headers and a base URL from the environment and send them to whatever

@@ -278,6 +278,10 @@ func TestChatKnowsOpenAIsOwnHost(t *testing.T) {
 			t.Errorf("quirks of %q = %+v, want %+v", base, a.quirks, want)
 		}
 	}
+	a, err := newChatAdapter(ClientConfig{Quirks: Quirks{NoPromptCache: true}})
+	if err != nil || a.quirks.PromptCacheKey {
+		t.Errorf("quirks with prompt caching off = %+v, error %v", a.quirks, err)
+	}
 }
 
 func TestNewOpenAIClientRefusesABadBaseURL(t *testing.T) {
@@ -320,9 +324,8 @@ func TestChatRefusesAToolWithoutAnObjectSchema(t *testing.T) {
 
 // chatCredential counts what is asked of it.
 type chatCredential struct {
-	token  func(rejected string) (string, error)
-	asked  []string
-	header string
+	token func(rejected string) (string, error)
+	asked []string
 }
 
 func (c *chatCredential) Token(_ context.Context, rejected string) (string, error) {
@@ -601,11 +604,13 @@ func TestChatReadsAnswers(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
 			},
-			step{Text: "Hi", Stop: StopEnd, RawStop: "stop"}, "Hi",
+			step{Text: "Hi", Stop: StopEnd, RawStop: "stop"},
+			"Hi",
 		},
 		"a second choice": {
 			chatChunks(chatText("Hi"), `{"choices":[{"index":1,"delta":{"content":"Yo"},"finish_reason":"length"}]}`, stop),
-			step{Text: "Hi", Stop: StopEnd, RawStop: "stop"}, "Hi",
+			step{Text: "Hi", Stop: StopEnd, RawStop: "stop"},
+			"Hi",
 		},
 		"refusal": {
 			chatChunks(chatDelta(`"refusal":"I won't."`), stop),
@@ -1057,5 +1062,37 @@ func TestChatClassifiesWhatServersReallySend(t *testing.T) {
 	}
 	if rows < 50 {
 		t.Errorf("only %d rows were found", rows)
+	}
+}
+
+func TestChatTurnSurvivesAnOverflow(t *testing.T) {
+	s := newChatServer(t,
+		chatChunks(chatText("I read."), chatCallChunk("a", "read_file", `{"path":"x","tokens":500}`), chatFinish("tool_calls")),
+		chatReply(400, "application/json", `{"error":{"message":"This model's maximum context length is 32768 tokens. However, your messages resulted in 40000 tokens.","code":"context_length_exceeded"}}`),
+		chatChunks(chatText(goodSummary), chatFinish("stop")),
+		chatChunks(chatText("All done."), chatFinish("stop")),
+	)
+	c, err := NewOpenAIClient(ClientConfig{
+		Provider: "test", Model: "model-1", BaseURL: s.URL + "/v1", ContextWindow: 32768,
+		HTTPClient: s.Client(), Retry: testRetry, Effort: "high",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := runTurn(t, c, registry(), system("Be brief."), user("Read x, then report."))
+	if end := last(events); end.Type != StreamEventTypeDone || count(events, StreamEventTypeAutoCompactionApplied) != 1 {
+		t.Fatalf("events %v, error %v", kinds(events), end.Err)
+	}
+	sent := s.sent()
+	if len(sent) != 4 {
+		t.Fatalf("%d requests were sent, want 4", len(sent))
+	}
+	if _, offered := chatMessages(t, sent[2].body); offered != "" || !bytes.Contains(sent[2].body, []byte(`"reasoning_effort":"low"`)) {
+		t.Errorf("the compaction request offers tools or thinks: %s", sent[2].body)
+	}
+	messages, offered := chatMessages(t, sent[3].body)
+	_, before := chatMessages(t, sent[0].body)
+	if !strings.Contains(messages, "Read x, then report.") || strings.Contains(messages, "tool_call") || offered != before {
+		t.Errorf("the request after the compaction: %s", sent[3].body)
 	}
 }
