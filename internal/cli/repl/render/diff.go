@@ -27,7 +27,7 @@ func Diff(t *Theme, unified string, maxLines, width int) []string {
 		lines = append(lines, r.render(t, digits, gutter, width)...)
 	}
 	if hidden > 0 {
-		lines = append(lines, moreLines(t, hidden, width))
+		lines = append(lines, moreLines(t, hidden, "more", width))
 	}
 	return lines
 }
@@ -97,19 +97,21 @@ func parseDiff(unified string) []diffRow {
 	files := strings.Count("\n"+unified, "\n+++ ")
 	hunks := 0
 	for line := range strings.SplitSeq(strings.TrimRight(unified, "\n"), "\n") {
+		if b, bn, a, an, ok := hunkHeader(line); ok {
+			before, left, after, right = b, bn, a, an
+			if hunks++; hunks > 1 {
+				rows = append(rows, diffRow{sign: '@', text: "@@"})
+			}
+			continue
+		}
 		switch {
 		case left <= 0 && right <= 0:
-			if name, ok := strings.CutPrefix(line, "+++ "); ok {
+			name, ok := strings.CutPrefix(line, "+++ ")
+			if ok {
 				hunks = 0
-				if files > 1 {
-					rows = append(rows, diffRow{sign: '@', text: name})
-				}
 			}
-			if b, bn, a, an, ok := hunkHeader(line); ok {
-				before, left, after, right = b, bn, a, an
-				if hunks++; hunks > 1 {
-					rows = append(rows, diffRow{sign: '@', text: "…"})
-				}
+			if ok && files > 1 {
+				rows = append(rows, diffRow{sign: '@', text: name})
 			}
 			if strings.HasPrefix(line, `\`) {
 				rows = append(rows, diffRow{sign: '\\', text: strings.TrimPrefix(line, `\ `)})

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -39,7 +38,7 @@ func Reasoning(t *Theme, text string, view ReasoningView, width int) []string {
 	}
 	width = max(width, 1)
 	if view == ReasoningCollapsed {
-		line := fmt.Sprintf("Thought for %s", plural(strings.Count(text, "\n")+1, "line"))
+		line := "Thought " + t.Glyphs.Separator + " " + plural(strings.Count(text, "\n")+1, "line")
 		return []string{Truncate(t.Reasoning.Styled(line), width)}
 	}
 	indent := indentWidth(2, width)

@@ -97,7 +97,7 @@ func PermissionCard(t *Theme, p Permission, width int) []string {
 		lines = append(lines, Diff(t, p.Diff, limit, inner)...)
 	}
 	if p.Reason != "" {
-		lines = append(lines, styleLines(frame, Wrap("Asked because it "+OneLine(p.Reason)+".", inner))...)
+		lines = append(lines, styleLines(frame, Wrap("Asked because: "+OneLine(p.Reason), inner))...)
 	}
 	lines = append(lines, "")
 	for _, choice := range p.Choices() {
@@ -125,7 +125,7 @@ func (p Permission) title() string {
 func (p Permission) hint(t *Theme) string {
 	hint := t.Glyphs.Up + t.Glyphs.Down + " choose " + t.Glyphs.Separator + " enter confirm " + t.Glyphs.Separator + " esc deny"
 	if p.Waiting > 0 {
-		hint += fmt.Sprintf(" %s %d more waiting", t.Glyphs.Separator, p.Waiting)
+		hint = fmt.Sprintf("%d more waiting %s %s", p.Waiting, t.Glyphs.Separator, hint)
 	}
 	return hint
 }

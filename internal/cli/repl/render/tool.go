@@ -76,7 +76,10 @@ func ToolLine(t *Theme, c Tool, width int) string {
 	if room := width - 2 - Width(note); Width(label) > room {
 		label = Truncate(label, max(room, width/2))
 	}
-	return Truncate(style.Styled(mark)+" "+label+t.Dim.Styled(note), width)
+	if note != "" {
+		note = t.Dim.Styled(note)
+	}
+	return Truncate(style.Styled(mark)+" "+label+note, width)
 }
 
 func (c Tool) mark(t *Theme) (string, Style) {
@@ -87,6 +90,9 @@ func (c Tool) mark(t *Theme) (string, Style) {
 		}
 		return c.Frame, t.Accent
 	case tools.StatusSuccess:
+		if c.ExitCode != nil && *c.ExitCode != 0 {
+			return t.Glyphs.Error, t.Error
+		}
 		return t.Glyphs.Success, t.Success
 	case tools.StatusDenied, tools.StatusCancelled:
 		return t.Glyphs.Refused, t.Warning
@@ -104,7 +110,7 @@ func ToolBlock(t *Theme, c Tool, width int) []string {
 	case c.Diff != "":
 		body = Diff(t, c.Diff, c.maxLines(), inner)
 	case c.Command != "":
-		body = BashBlock(t, Bash{Command: c.Command, Output: c.Output, Running: c.Running(), MaxLines: c.maxLines()}, inner)
+		body = c.bash(t, inner)
 	case c.Output != "" && (c.Running() || c.Status == tools.StatusError):
 		body = foldedOutput(t, c.Output, c.Running(), c.maxLines(), inner)
 	}
@@ -112,9 +118,23 @@ func ToolBlock(t *Theme, c Tool, width int) []string {
 	return append(lines, hang(pad, pad, body)...)
 }
 
+// bash renders the command of a call and its output. A short command stands in
+// the label already and is not shown twice.
+func (c Tool) bash(t *Theme, width int) []string {
+	b := Bash{Command: c.Command, Output: c.Output, Running: c.Running(), MaxLines: c.maxLines()}
+	if command := Reveal(strings.TrimSpace(c.Command)); !strings.Contains(OneLine(c.Label), command) || Width(c.Label) > width*2/3 {
+		return BashBlock(t, b, width)
+	}
+	if strings.TrimSpace(c.Output) == "" {
+		return nil
+	}
+	b.Command = ""
+	return BashBlock(t, b, width)
+}
+
 // Bash is a command as it is shown.
 type Bash struct {
-	// Command is the command as it was typed.
+	// Command is the command as it was typed; empty when it stands elsewhere.
 	Command string
 	// Output is what it printed, so far or in the end.
 	Output string
@@ -137,7 +157,9 @@ func BashBlock(t *Theme, b Bash, width int) []string {
 		limit = DefaultLines
 	}
 	lines := []string{rule}
-	lines = append(lines, commandLines(t, b.Command, limit, width)...)
+	if b.Command != "" {
+		lines = append(lines, commandLines(t, b.Command, limit, width)...)
+	}
 	lines = append(lines, foldedOutput(t, b.Output, b.Running, limit, width)...)
 	if b.ExitCode != nil && *b.ExitCode != 0 {
 		lines = append(lines, Truncate(t.Error.Styled(fmt.Sprintf("exit %d", *b.ExitCode)), width))
@@ -160,7 +182,7 @@ func commandLines(t *Theme, command string, limit, width int) []string {
 	}
 	lines := hang(first, rest, styleLines(t.Code, kept))
 	if more > 0 {
-		lines = append(lines, moreLines(t, more, width))
+		lines = append(lines, moreLines(t, more, "more", width))
 	}
 	return lines
 }
@@ -194,13 +216,14 @@ func foldedOutput(t *Theme, output string, running bool, limit, width int) []str
 		return lines
 	}
 	if running {
-		return append([]string{moreLines(t, hidden, width)}, lines...)
+		return append([]string{moreLines(t, hidden, "earlier", width)}, lines...)
 	}
-	return append(lines, moreLines(t, hidden, width))
+	return append(lines, moreLines(t, hidden, "more", width))
 }
 
-func moreLines(t *Theme, n, width int) string {
-	return Truncate(t.Dim.Styled(t.Glyphs.Arrow+" "+plural(n, "more line")), width)
+// moreLines says how many lines are not shown, and which: "more" or "earlier".
+func moreLines(t *Theme, n int, which string, width int) string {
+	return Truncate(t.Dim.Styled(t.Glyphs.Arrow+" "+plural(n, which+" line")), width)
 }
 
 // overwrite does what a terminal does with a lone carriage return: what
