@@ -255,7 +255,7 @@ func randomHistory(rng *rand.Rand) randomized {
 		alphabet := []string{textOf(40), "{\"k\":[1,2,3]}", "漢字かな交じり文", "<keen_user>", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=", "\t\t\n", "é"}[rng.Intn(7)]
 		return strings.Repeat(alphabet, 1+rng.Intn(1+limit/len(alphabet)))
 	}
-	size := func() int { return []int{20, 400, 4000, 60000}[rng.Intn(4)] }
+	size := func() int { return []int{20, 400, 4000, 24000}[rng.Intn(4)] }
 	if rng.Intn(2) == 0 {
 		h.messages = append(h.messages, newCompactedMessage(text(size()), text(size())))
 	} else {

@@ -162,7 +162,7 @@ func checkSummary(summary string, replaced, replacement int) error {
 	if strings.TrimSpace(summary) == "" {
 		return &UnusableSummaryError{Reason: "it is empty"}
 	}
-	if substance(summary) < minSummarySubstance {
+	if !hasSubstance(summary) {
 		return &UnusableSummaryError{Reason: "it has headings but says nothing"}
 	}
 	if replacement >= replaced {
@@ -172,9 +172,9 @@ func checkSummary(summary string, replaced, replacement int) error {
 	return nil
 }
 
-// substance counts the letters and digits of a summary that are no heading and
-// no placeholder.
-func substance(summary string) int {
+// hasSubstance reports whether a summary has minSummarySubstance letters and
+// digits that are no heading and no placeholder.
+func hasSubstance(summary string) bool {
 	n := 0
 	for line := range strings.Lines(summary) {
 		for _, r := range lineSubstance(line) {
@@ -182,8 +182,11 @@ func substance(summary string) int {
 				n++
 			}
 		}
+		if n >= minSummarySubstance {
+			return true
+		}
 	}
-	return n
+	return false
 }
 
 var (
