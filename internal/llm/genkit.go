@@ -28,7 +28,11 @@ func NewGenkitClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
 	for name, value := range cfg.Headers {
 		headers.Set(name, value)
 	}
-	g := genkit.Init(context.WithoutCancel(ctx), genkit.WithPlugins(&googlegenai.GoogleAI{
+	// The context ends with the set-up, and with it the goroutine in which
+	// Genkit waits for signals.
+	setUp, done := context.WithCancel(context.WithoutCancel(ctx))
+	defer done()
+	g := genkit.Init(setUp, genkit.WithPlugins(&googlegenai.GoogleAI{
 		// An empty key would be looked up in the environment; the real one is
 		// put into each request by the transport.
 		APIKey: "set-by-transport", BaseURL: cfg.BaseURL, Headers: headers,

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,7 +19,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
+	// Genkit and Google's client write to both.
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	log.SetOutput(io.Discard)
+	goleak.VerifyTestMain(m, genkitGoroutines...)
+}
+
+// genkitGoroutines are what the first genkit.Init of a process leaves behind.
+var genkitGoroutines = []goleak.Option{
+	goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"),
 }
 
 func TestTurnRunsToolsUntilThereIsAnAnswer(t *testing.T) {

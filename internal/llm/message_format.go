@@ -90,6 +90,11 @@ func (f *formatter) user(text string) {
 		e.text += "\n\n" + text
 		return
 	}
+	if e := f.last(); e != nil && e.kind == entryResults {
+		// Several providers refuse results and a message in one turn of the
+		// user, and the roles have to alternate.
+		f.entries = append(f.entries, entry{kind: entryAssistant, text: interruptedMark})
+	}
 	f.entries = append(f.entries, entry{kind: entryUser, text: text})
 }
 
@@ -168,6 +173,10 @@ func historicalToolResult(a HistoricalToolActivity) string {
 	}
 	return string(text)
 }
+
+// interruptedMark stands for the answer of a turn that was stopped after its
+// tools had run.
+const interruptedMark = "(The turn was interrupted here, before I answered.)"
 
 // nudgeContinue ends a request that would otherwise end with the assistant.
 const nudgeContinue = "Continue."
