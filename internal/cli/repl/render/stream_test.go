@@ -90,7 +90,7 @@ func TestBlockWithoutEndHasATailOfBoundedSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := render.NewMarkdown(render.Dark(), 80).Stream()
 			longest := 0
-			for i := range 1500 {
+			for i := range 900 {
 				s.Write(piece(i))
 				if i%100 == 0 {
 					_, tail := s.Lines()
@@ -110,11 +110,11 @@ func TestBlockWithoutEndHasATailOfBoundedSize(t *testing.T) {
 func TestNumbersGoOnAcrossTheParts(t *testing.T) {
 	for _, first := range []string{"1. item %d\n", "%d. item %[1]d\n"} {
 		var b strings.Builder
-		for i := range 2000 {
+		for i := range 400 {
 			fmt.Fprintf(&b, first, i+1)
 		}
 		lines := render.NewMarkdown(render.Dumb(), 80).Render(b.String())
-		want := make([]string, 2000)
+		want := make([]string, 400)
 		for i := range want {
 			want[i] = fmt.Sprintf("%d. item %d", i+1, i+1)
 		}
@@ -144,6 +144,22 @@ func TestHalfAFenceAndHalfACharacterAreNotShown(t *testing.T) {
 	s.Write("`\né"[:3])
 	if _, tail := s.Lines(); strings.Contains(strings.Join(tail, "\n"), "\ufffd") {
 		t.Errorf("tail = %q", tail)
+	}
+}
+
+func TestChunkCostsTheSameAfterALongTranscript(t *testing.T) {
+	cost := func(lines int) float64 {
+		s := render.NewMarkdown(render.Dark(), 100).Stream()
+		s.Write(strings.Repeat("Line of the transcript.\n\n", lines))
+		s.Lines()
+		return testing.AllocsPerRun(20, func() {
+			s.Write("word \n\nword")
+			s.Lines()
+		})
+	}
+	short, long := cost(20), cost(5000)
+	if long > short*1.1 {
+		t.Errorf("%v allocations after 20 lines, %v after 5000", short, long)
 	}
 }
 

@@ -22,10 +22,10 @@ func layout(elements []element, width int) []row {
 			continue
 		}
 		cells, room := cellsOf(e, width), width
-		if e.isSpace() {
+		if e.text == " " {
 			room++
 		}
-		if column+cells > room && column > 0 {
+		for column+cells > room && column > 0 {
 			end := i
 			if space > from && !e.isSpace() {
 				end = space
