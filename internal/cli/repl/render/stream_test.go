@@ -90,7 +90,7 @@ func TestBlockWithoutEndHasATailOfBoundedSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := render.NewMarkdown(render.Dark(), 80).Stream()
 			longest := 0
-			for i := range 900 {
+			for i := range 1500 {
 				s.Write(piece(i))
 				if i%100 == 0 {
 					_, tail := s.Lines()
