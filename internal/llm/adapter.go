@@ -59,7 +59,9 @@ type conversation interface {
 	// appendResults adds the results of the last step's calls: one for each
 	// call, in call order.
 	appendResults(results []tools.Result)
-	// appendUser adds a user message of Keen's own.
+	// appendUser adds a user message of Keen's own. Directly after results it
+	// stands behind a placeholder for the missing answer, because several
+	// providers refuse both in one turn of the user.
 	appendUser(text string)
 }
 

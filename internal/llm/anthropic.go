@@ -138,6 +138,9 @@ func (a *anthropicAdapter) think(p *anthropic.MessageNewParams, oneShot bool) {
 func (c *anthropicConversation) estimate() int { return c.history.estimate() }
 
 func (c *anthropicConversation) appendUser(text string) {
+	if c.history.endsWithOutput() {
+		c.addText(interruptedMark)
+	}
 	c.history.add(anthropicBlock{anthropicUser, anthropic.NewTextBlock(text)}, EstimateTokens(text)+blockOverhead)
 }
 

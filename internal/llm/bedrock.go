@@ -136,6 +136,9 @@ func plainNumbers(value any) any {
 func (c *bedrockConversation) estimate() int { return c.history.estimate() }
 
 func (c *bedrockConversation) appendUser(text string) {
+	if c.history.endsWithOutput() {
+		c.addText(interruptedMark)
+	}
 	c.history.add(bedrockBlock{types.ConversationRoleUser, &types.ContentBlockMemberText{Value: nonBlank(text)}}, EstimateTokens(text)+blockOverhead)
 }
 

@@ -83,6 +83,12 @@ func (h *nativeHistory[T]) addOutput(output string, overhead int, build func(out
 	h.total += tokens
 }
 
+// endsWithOutput reports whether the last item carries a tool output.
+func (h *nativeHistory[T]) endsWithOutput() bool {
+	n := len(h.sizes)
+	return n > 0 && h.sizes[n-1].withOutput != nil
+}
+
 // drop takes the last n items away again.
 func (h *nativeHistory[T]) drop(n int) {
 	keep := len(h.values) - n

@@ -118,6 +118,9 @@ func (c *genkitConversation) add(role ai.Role, part *ai.Part, tokens int) {
 func (c *genkitConversation) estimate() int { return c.history.estimate() }
 
 func (c *genkitConversation) appendUser(text string) {
+	if c.history.endsWithOutput() {
+		c.add(ai.RoleModel, ai.NewTextPart(interruptedMark), EstimateTokens(interruptedMark)+blockOverhead)
+	}
 	c.add(ai.RoleUser, ai.NewTextPart(text), EstimateTokens(text)+blockOverhead)
 }
 

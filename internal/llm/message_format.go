@@ -174,9 +174,9 @@ func historicalToolResult(a HistoricalToolActivity) string {
 	return string(text)
 }
 
-// interruptedMark stands for the answer of a turn that was stopped after its
-// tools had run.
-const interruptedMark = "(The turn was interrupted here, before I answered.)"
+// interruptedMark stands for an answer that is missing between tool results and
+// a message of the user: the turn was stopped, or the answer was cut.
+const interruptedMark = "(My answer is missing here: it was interrupted or cut off.)"
 
 // nudgeContinue ends a request that would otherwise end with the assistant.
 const nudgeContinue = "Continue."

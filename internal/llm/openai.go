@@ -156,6 +156,9 @@ func (c *chatConversation) estimate() int { return c.history.estimate() }
 
 // appendUser implements [conversation].
 func (c *chatConversation) appendUser(text string) {
+	if c.history.endsWithOutput() {
+		c.appendAnswer(interruptedMark, "", nil)
+	}
 	c.history.add(openai.UserMessage(text), blockOverhead+EstimateTokens(text))
 }
 

@@ -70,9 +70,13 @@ func (a *responsesAdapter) start(r turnRequest) (conversation, error) {
 		Store:   openai.Bool(false),
 		Include: []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
 	}, ids: make(callIDs)}
-	if r.System != "" || a.dialect == responsesCodex {
-		c.base.Instructions = openai.String(r.System)
-		c.history.fixed += EstimateTokens(r.System)
+	system := r.System
+	if system == "" && a.dialect == responsesCodex {
+		system = defaultInstructions // The backend refuses a request without.
+	}
+	if system != "" {
+		c.base.Instructions = openai.String(system)
+		c.history.fixed += EstimateTokens(system)
 	}
 	if r.SessionID != "" && !a.cfg.Quirks.NoPromptCache {
 		c.base.PromptCacheKey = openai.String(r.SessionID)
@@ -104,6 +108,9 @@ func (a *responsesAdapter) start(r turnRequest) (conversation, error) {
 	return c, nil
 }
 
+// defaultInstructions stand where there is no system prompt.
+const defaultInstructions = "You are a helpful coding agent."
+
 // responsesTool is a function tool whose schema is sent byte for byte.
 type responsesTool struct {
 	Type        string          `json:"type"`
@@ -116,6 +123,9 @@ type responsesTool struct {
 func (c *responsesConversation) estimate() int { return c.history.estimate() }
 
 func (c *responsesConversation) appendUser(text string) {
+	if c.history.endsWithOutput() {
+		c.addText(interruptedMark)
+	}
 	c.addMessage(responses.EasyInputMessageRoleUser, text)
 }
 
