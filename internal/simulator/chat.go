@@ -20,7 +20,7 @@ func (chatWire) matches(r *http.Request) bool {
 }
 
 func (chatWire) credential(r *http.Request) string {
-	key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	_, key, _ := strings.Cut(r.Header.Get("Authorization"), "Bearer ")
 	return strings.TrimSpace(key)
 }
 

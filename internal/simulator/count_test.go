@@ -53,7 +53,7 @@ func TestTokensAreCountedAboutAsARealTokenizerDoes(t *testing.T) {
 		got := simulator.CountTokens(text)
 		ratio := float64(got) / float64(want)
 		t.Logf("%-9s %d bytes, %d tokens, counted %d (%.2f)", name, len(text), want, got, ratio)
-		if ratio < 0.75 || ratio > 1.4 {
+		if ratio < 0.75 || ratio > 1.33 {
 			t.Errorf("%s: counted %d tokens, a real tokenizer %d", name, got, want)
 		}
 	}
@@ -65,14 +65,15 @@ func TestCountsOfSmallTexts(t *testing.T) {
 		"word":             1,
 		"two words":        2,
 		"camelCaseName":    3,
-		"HTTP":             1,
 		"12345":            2,
 		"a b  c":           4,
 		"x\n\n\ty":         4,
 		"trailing ":        2,
 		"----------------": 1,
 		`{"a":1}`:          5,
-		"日本":               2,
+		"日本語を読む":           5,
+		"слово":            1,
+		"x.len":            2,
 		"🎉":                2,
 		"\xff\xfe":         2,
 	} {

@@ -14,7 +14,7 @@
 // format is one type that implements wire, in a file of its own, and a line in
 // the table in wire.go.
 //
-// The package knows nothing of Keen's clients and uses no provider's SDK, so
+// The package knows nothing of Keen's clients and uses no provider's client, so
 // that it is an independent check of both. It does not run tools and does not
 // judge what the model is told, only whether a provider would take it.
 //

@@ -76,7 +76,7 @@ func TestFaultsInsideTheStream(t *testing.T) {
 		"an error":                    {simulator.StreamError(2, ""), 3, nil, "server_error"},
 		"an error of its own":         {simulator.StreamError(2, "event: error\ndata: {\"x\":1}\n\n"), 3, nil, "event: error\ndata: {\"x\":1}\n\n"},
 		"an overflow":                 {simulator.StreamOverflow(2), 3, nil, "context_length_exceeded"},
-		"past the end":                {simulator.Drop(1000), 11, io.ErrUnexpectedEOF, "[DONE]"},
+		"past the end":                {simulator.Drop(1000), 12, io.ErrUnexpectedEOF, "[DONE]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := start(t, simulator.Options{Script: faulty(c.fault)})
@@ -161,44 +161,40 @@ func TestAClientThatLeavesEndsAStall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			left := make(chan struct{})
-			script := faulty(stall(nil, leave))
-			c := start(t, simulator.Options{Script: simulator.ScriptFunc(func(r *simulator.Request) simulator.Reply {
-				if r.Number > 1 {
-					close(left)
-					return simulator.Text("Back again.")
-				}
-				return script.Reply(r)
-			})})
-			body := marshal(t, chatBody(hello))
-			if r := c.send(ctx, body); !errors.Is(r.err, context.Canceled) {
+			c := start(t, simulator.Options{Script: faulty(stall(nil, leave))})
+			if r := c.send(ctx, marshal(t, chatBody(hello))); !errors.Is(r.err, context.Canceled) {
 				t.Errorf("error %v", r.err)
 			}
-			if r := c.send(t.Context(), body); !strings.Contains(r.body, "[DONE]") {
-				t.Errorf("the next request: %v %s", r.err, r.body)
+			if err := c.server.Idle(t.Context()); err != nil {
+				t.Fatal(err)
 			}
-			<-left
-			awaitClientLeft(t, c)
+			if !c.last().ClientLeft {
+				t.Error("the record does not say that the client left")
+			}
 		})
 	}
 }
 
-// awaitClientLeft waits until the server saw that the client of the first
-// request went away. It sends requests meanwhile, each of which takes the
-// server some time.
-func awaitClientLeft(t *testing.T, c *client) {
-	t.Helper()
-	for range 2000 {
-		if c.server.Records()[0].ClientLeft {
-			return
-		}
-		r, err := c.http.Get(c.server.URL() + "/v1/models")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = r.Body.Close()
+func TestIdleWaitsForAnswersThatAreBeingSent(t *testing.T) {
+	release, reached := make(chan struct{}), make(chan struct{})
+	c := start(t, simulator.Options{Script: faulty(simulator.Stall(1, release, func() { close(reached) }))})
+	if err := c.server.Idle(t.Context()); err != nil {
+		t.Errorf("before any request: %v", err)
 	}
-	t.Error("the server did not see that the client left")
+	answered := make(chan response)
+	body := marshal(t, chatBody(hello))
+	go func() { answered <- c.send(t.Context(), body) }()
+	<-reached
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.server.Idle(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("while an answer is being sent: %v", err)
+	}
+	close(release)
+	<-answered
+	if err := c.server.Idle(t.Context()); err != nil || c.last().ClientLeft {
+		t.Errorf("after the answer: %v, client left %v", err, c.last().ClientLeft)
+	}
 }
 
 func TestInjectAsksTheScriptOnlyForWhatIsSent(t *testing.T) {

@@ -62,7 +62,7 @@ func (c *client) send(ctx context.Context, body []byte) response {
 	if err != nil {
 		return response{err: err}
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	return response{status: answer.StatusCode, header: answer.Header, body: string(text), err: err}
 }

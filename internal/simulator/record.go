@@ -49,7 +49,7 @@ type Record struct {
 	Cut          bool
 	OutputTokens int
 	// ClientLeft says that the client went away before the answer was sent.
-	// It is certain only when the server is closed.
+	// It is certain once [Server.Idle] returned.
 	ClientLeft bool
 }
 

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -57,8 +58,7 @@ func Fail(f *Fault) Reply { return Reply{Fault: f} }
 // complete returns the reply with what the script left out: ids for the calls
 // of request number n and the reason to stop.
 func (r Reply) complete(n int) Reply {
-	calls := make([]Call, len(r.Calls))
-	copy(calls, r.Calls)
+	calls := slices.Clone(r.Calls)
 	for i := range calls {
 		if calls[i].ID == "" {
 			calls[i].ID = callID(n, i)
@@ -109,7 +109,7 @@ func (r Reply) cut(limit int, count func(string) int) (Reply, bool) {
 			return short, true
 		}
 		if k.Input, whole = take(k.Input); !whole {
-			short.Calls = append(r.Calls[:i:i], k)
+			short.Calls = append(slices.Clone(r.Calls[:i]), k)
 			return short, true
 		}
 	}

@@ -8,60 +8,39 @@ import (
 	"strconv"
 )
 
-// ending says how sending an answer ended.
-type ending int
-
-const (
-	// answered means that everything that was scripted was sent.
-	answered ending = iota
-	// clientLeft means that the client went away before that.
-	clientLeft
-)
-
-// respond sends the answer to an accepted request. It panics with
-// [http.ErrAbortHandler] where the script breaks the connection.
-func (s *Server) respond(w http.ResponseWriter, r *http.Request, wi wire, record Record) ending {
+// respond sends the answer to an accepted request. It returns an error when the
+// client went away before that was done, or the server was closed. It panics
+// with [http.ErrAbortHandler] where the script breaks the connection.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, wi wire, record Record) error {
 	f := record.Reply.Fault
 	switch {
 	case f.replaces() && f.Kind == FaultOverflow:
 		reject(w, wi, s.overflow(record.Request))
-		return answered
+		return nil
 	case f.replaces():
 		respondStatus(w, wi, f)
-		return answered
-	case f != nil && f.Kind == FaultStallHeaders && stall(r.Context(), f) != nil:
-		return s.left()
+		return nil
+	case f != nil && f.Kind == FaultStallHeaders:
+		if err := stall(r.Context(), f); err != nil {
+			return err
+		}
 	}
-	events := wi.events(answer{request: record.Request, reply: record.Reply, usage: s.usage(record)})
 	w.Header().Set("Content-Type", wi.contentType())
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
 	out := stream{w: w, flush: http.NewResponseController(w).Flush, ctx: r.Context()}
+	events := wi.events(answer{request: record.Request, reply: record.Reply, usage: s.usage(record)})
+	if !f.interrupts() {
+		return out.send(events)
+	}
 	at := f.position(events)
-	if out.send(events[:at]) != nil {
-		return s.left()
+	if err := out.send(events[:at]); err != nil {
+		return err
 	}
-	if f.interrupts() && s.interrupt(&out, wi, record) != nil {
-		return s.left()
+	if err := s.interrupt(&out, wi, record); err != nil || f.Kind != FaultStall {
+		return err
 	}
-	if f.interrupts() && f.Kind != FaultStall {
-		return answered
-	}
-	if out.send(events[at:]) != nil {
-		return s.left()
-	}
-	return answered
-}
-
-// left is the ending of an answer that could not be sent: the client went
-// away, unless the server itself is being closed.
-func (s *Server) left() ending {
-	select {
-	case <-s.stopping:
-		return answered
-	default:
-		return clientLeft
-	}
+	return out.send(events[at:])
 }
 
 // interrupt does what a fault does in the middle of the stream. An error says
@@ -103,10 +82,7 @@ func (f *Fault) interrupts() bool {
 
 // position returns how many of the events are sent before the fault.
 func (f *Fault) position(events []event) int {
-	switch {
-	case !f.interrupts():
-		return len(events)
-	case f.After >= 0:
+	if f.After >= 0 {
 		return min(f.After, len(events))
 	}
 	n := 0

@@ -77,6 +77,10 @@ type Server struct {
 
 	mu      sync.Mutex
 	records Records
+	// active counts the answers that are being sent. idle is closed when
+	// there are none; it is nil unless somebody waits for that.
+	active int
+	idle   chan struct{}
 }
 
 // New starts a server on a free port of the loopback interface. The caller
@@ -136,11 +140,50 @@ func (s *Server) Close() {
 	s.conns.Wait()
 }
 
+// Idle waits until no answer is being sent. What records say of requests that
+// have arrived is final then. It returns an error when ctx ends before.
+func (s *Server) Idle(ctx context.Context) error {
+	s.mu.Lock()
+	if s.active == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the simulator's answers: %w", ctx.Err())
+	}
+}
+
+func (s *Server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active++
+}
+
+func (s *Server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active--
+	if s.active == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+}
+
 // maxBody bounds a request, in bytes.
 const maxBody = 256 << 20
 
 // serve answers one HTTP request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.begin()
+	defer s.end()
 	if isModelsRequest(r) {
 		s.serveModels(w)
 		return
@@ -176,11 +219,23 @@ func (s *Server) serveWire(w http.ResponseWriter, r *http.Request, wi wire) {
 		reject(w, wi, *p)
 		return
 	}
-	if s.respond(w, r, wi, record) == clientLeft {
-		s.mu.Lock()
-		s.records[index].ClientLeft = true
-		s.mu.Unlock()
+	if err := s.respond(w, r, wi, record); err != nil {
+		s.unsent(index)
+		panic(http.ErrAbortHandler) // The answer must not look whole.
 	}
+}
+
+// unsent notes that an answer could not be sent: its client went away, unless
+// it is the server that is being closed.
+func (s *Server) unsent(index int) {
+	select {
+	case <-s.stopping:
+		return
+	default:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records[index].ClientLeft = true
 }
 
 // checkSize judges a request by the limits of the model.

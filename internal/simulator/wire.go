@@ -28,7 +28,11 @@ type wire interface {
 func wires(o Options) []wire {
 	return []wire{
 		chatWire{wording: o.Wording, demandReasoning: o.DemandReasoning},
-		responsesWire{}, responsesWire{codex: true}, anthropicWire{}, geminiWire{}, bedrockWire{},
+		responsesWire{},
+		responsesWire{codex: true},
+		anthropicWire{},
+		geminiWire{},
+		bedrockWire{},
 	}
 }
 
