@@ -197,11 +197,13 @@ func (e *estimator) blanks() {
 	}
 }
 
-// newlines prices line ends: a run is one token, which marks before it often
-// take in.
+// newlines prices line ends: a short run is one token, which marks before it
+// often take in.
 func (e *estimator) newlines() {
 	afterMark := e.i > 0 && byteClasses[e.s[e.i-1]] == classMark
-	e.skip(classNewline)
+	if run := e.skip(classNewline); run > 2 {
+		e.price += (run - 2) * tokenPrice / 16
+	}
 	if afterMark {
 		e.price += tokenPrice / 3
 	} else {
