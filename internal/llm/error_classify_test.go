@@ -112,7 +112,7 @@ func verdictOf(e *APIError) verdict {
 	return verdict{e.Kind, e.Used, e.Limit, e.Input, e.Output}
 }
 
-func TestEveryRecordedErrorIsClassified(t *testing.T) {
+func TestDecision13_EveryRecordedErrorIsClassified(t *testing.T) {
 	for _, row := range readProviderErrors(t) {
 		if decidedElsewhere[row.ID] {
 			continue
