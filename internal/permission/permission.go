@@ -3,7 +3,8 @@
 // A tool describes its intent as a [Request] and hands it to an [Approver],
 // the one interface between tools and whoever decides: [Policy] decides by
 // rules alone (headless runs), and the REPL wraps a policy and asks the user
-// about what the rules leave open.
+// about what the rules leave open. [ClassifyCommand] reads a shell command and
+// says what it may touch.
 //
 // The package shows nothing and runs nothing.
 package permission
@@ -27,10 +28,19 @@ const (
 type Request struct {
 	// Tool is the tool's name.
 	Tool string
+	// Verdict is what the tool knows by itself: allow for what only reads
+	// inside the working directory, deny for what the file guard forbids.
+	// Empty means ask.
+	Verdict Verdict
 	// Action says in a few words what will happen, such as "Edit main.go".
 	Action string
 	// Command is the shell command, for tools that run one.
 	Command string
+	// Commands are the single commands within Command that need the
+	// permission, one line each, in the form that patterns match. It is
+	// empty when something else than a command needs it, such as a
+	// redirection; no pattern matches then.
+	Commands []string
 	// Paths are the absolute, symlink-free paths that the tool touches.
 	Paths []string
 	// Write says that the tool changes what it touches.
