@@ -201,6 +201,14 @@ func (h *StreamHandler) Checkpoint() ([]llm.Message, []Segment) {
 // caller must not change it.
 func (h *StreamHandler) Segments() []Segment { return h.segments }
 
+// Release forgets the output of a running tool in the segment with the index,
+// once nobody shows it any more: the turn memory has what the model read.
+func (h *StreamHandler) Release(i int) {
+	if t := h.segments[i].Tool; t != nil && t.Result != nil {
+		t.Output = nil
+	}
+}
+
 // Usage returns the usage reported since the handler was made, checkpoints
 // included, and whether there was any.
 func (h *StreamHandler) Usage() (llm.Usage, bool) { return h.usage, h.known }

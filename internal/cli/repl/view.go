@@ -1,0 +1,220 @@
+package repl
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"keen/internal/cli/repl/render"
+	"keen/internal/cli/repl/widgets"
+)
+
+// frameTime is how long a picture stands at least while text streams in. Keys
+// and everything else that is rare are drawn at once.
+const frameTime = 33 * time.Millisecond
+
+// frame is the present picture.
+type frame struct {
+	view tea.View
+	// drawn is when it was drawn; due says that a tick will draw the next.
+	drawn time.Time
+	due   bool
+}
+
+// frameMsg says that it is time for a picture.
+type frameMsg struct{}
+
+// View returns the picture, which is drawn by Update.
+func (m *Model) View() tea.View { return m.frame.view }
+
+// draw draws the picture after a message, or later when the message is one of
+// many, and prints what has no room in it.
+func (m *Model) draw(msg tea.Msg) tea.Cmd {
+	switch msg.(type) {
+	case frameMsg:
+		m.frame.due = false
+	case streamEventsMsg, compactEventsMsg, jobMsg:
+		if since := m.now().Sub(m.frame.drawn); since < frameTime {
+			return m.drawLater(frameTime - since)
+		}
+	}
+	if !m.sized {
+		return nil
+	}
+	m.frame.drawn = m.now()
+	if m.leaving.final {
+		return m.drawLast()
+	}
+	if m.stream.active() {
+		m.live.advance(m.transcript, m.stream.turn.Handler(), m.look(), false)
+	}
+	chrome, cursor := m.chrome()
+	limit := m.limit()
+	chrome = chrome[max(len(chrome)-limit, 0):]
+	live := m.liveLines()
+	room := limit - len(chrome)
+	m.transcript.evict(len(m.transcript.lines) + len(live) - room)
+	live = live[max(len(live)-room, 0):]
+	lines := make([]string, 0, limit)
+	lines = append(append(append(lines, m.transcript.lines...), live...), chrome...)
+	m.frame.view = m.picture(lines, cursor)
+	return m.transcript.print(m.height - limit)
+}
+
+func (m *Model) drawLater(wait time.Duration) tea.Cmd {
+	if m.frame.due {
+		return nil
+	}
+	m.frame.due = true
+	return tea.Tick(wait, func(time.Time) tea.Msg { return frameMsg{} })
+}
+
+// drawLast leaves the transcript in the terminal, says how to come back, and
+// ends the program when all is printed.
+func (m *Model) drawLast() tea.Cmd {
+	var farewell []string
+	if id := m.journal.id(); id != "" {
+		farewell = []string{"", render.Truncate(m.theme.Dim.Styled("Go on with: keen --resume "+id), m.width)}
+	}
+	limit := m.limit()
+	m.transcript.evict(len(m.transcript.lines) + len(farewell) - limit)
+	m.frame.view = m.picture(append(slices.Clone(m.transcript.lines), farewell...), nil)
+	if print := m.transcript.print(m.height - limit); print != nil || m.transcript.printing {
+		return print
+	}
+	return tea.Quit
+}
+
+func (m *Model) picture(lines []string, cursor *tea.Cursor) tea.View {
+	view := tea.NewView(strings.Join(lines, "\n"))
+	view.WindowTitle = "keen " + render.Path(render.OneLine(m.options.Dir), m.options.Home)
+	if cursor != nil {
+		// It is counted from the end, because what stands above it varies.
+		cursor.Y = len(lines) + cursor.Y
+		if cursor.Y >= 0 {
+			view.Cursor = cursor
+		}
+	}
+	return view
+}
+
+// limit is how high the picture may be. The rest of the screen shows what was
+// printed last, and is where more can be printed.
+func (m *Model) limit() int {
+	return max(m.height-max(min(m.height/4, 6), 1), 1)
+}
+
+// liveLines draws what is not finished.
+func (m *Model) liveLines() []string {
+	var lines []string
+	if m.stream.active() {
+		lines = m.live.lines(m.transcript, m.stream.turn.Handler(), m.look())
+	}
+	if m.compaction.summary != nil {
+		settled, tail := m.compaction.summary.Lines()
+		settled = settled[max(len(settled)-m.height, 0):]
+		lines = append(append(append(lines, ""), settled...), tail...)
+	}
+	if job := m.jobLines(); job != nil {
+		lines = append(append(lines, ""), job...)
+	}
+	return lines
+}
+
+// chrome draws everything below the transcript, and where the cursor stands:
+// its row is counted from the end of the lines, so it is negative.
+func (m *Model) chrome() ([]string, *tea.Cursor) {
+	lines := []string{}
+	if m.height >= 8 {
+		lines = append(lines, "")
+	}
+	lines = append(lines, m.loaderLine())
+	lines = append(lines, m.queueBand()...)
+	if m.picker != nil {
+		lines = append(lines, m.picker.widget.View(m.width, max(min(pickerRows, m.limit()-3), 3))...)
+		return append(lines, m.statusLines()...), nil
+	}
+	if len(m.asks) > 0 {
+		card := m.card
+		card.MaxLines = max(m.height/3, 3)
+		lines = append(lines, render.PermissionCard(m.theme, card, m.width)...)
+	}
+	rules := m.height >= 10
+	if rules {
+		lines = append(lines, render.Rule(m.theme, "", m.width))
+	}
+	input, x, y := m.inputLines()
+	above := len(lines)
+	lines = append(lines, input...)
+	if rules {
+		lines = append(lines, render.Rule(m.theme, "", m.width))
+	}
+	if completions := m.completer.View(m.width); len(completions) > 0 {
+		lines = append(lines, completions...)
+	} else {
+		lines = append(lines, m.statusLines()...)
+	}
+	return lines, tea.NewCursor(x, above+y-len(lines))
+}
+
+// inputLines draws the editor, in a small terminal only the part with the
+// cursor.
+func (m *Model) inputLines() (lines []string, x, y int) {
+	sign := m.theme.Accent.Styled(m.theme.Glyphs.Prompt)
+	if strings.HasPrefix(m.editor.Value(), "!") {
+		sign = m.theme.Warning.Styled("!")
+	}
+	m.editor.SetPrompt(sign)
+	lines = m.editor.View()
+	x, y = m.editor.Cursor()
+	room := max(min(widgets.MaxEditorLines+1, m.height/2), 1)
+	if len(lines) > room {
+		from := min(max(y-room+1, 0), len(lines)-room)
+		lines, y = lines[from:from+room], y-from
+	}
+	return lines, x, y
+}
+
+func (m *Model) statusLines() []string {
+	switch {
+	case m.height >= 10:
+		return render.StatusLines(m.theme, m.status(), m.width)
+	case m.height >= 6:
+		return render.StatusLines(m.theme, m.status(), m.width)[1:]
+	}
+	return nil
+}
+
+// loaderLine says what goes on. It is there all the time, so that nothing moves
+// when a turn begins or ends.
+func (m *Model) loaderLine() string {
+	if !m.spinner.Running() {
+		if m.notice.text == "" {
+			return ""
+		}
+		return render.Notification(m.theme, m.notice.text, m.width)
+	}
+	text := m.loading.text
+	if m.stream.active() && !m.stream.interrupted {
+		if own := m.stream.turn.Handler().Loading(); own != "" {
+			text = own
+		}
+	}
+	return render.LoaderLine(m.theme, render.Loader{
+		Frame: m.spinner.Frame(), Text: text, Elapsed: m.spinner.Elapsed(), Hint: m.loaderHint(), Notification: m.notice.text,
+	}, m.width)
+}
+
+func (m *Model) loaderHint() string {
+	switch {
+	case m.compaction.mode == compactionAutomatic:
+		return "esc to skip the compaction"
+	case m.compaction.mode == compactionManual:
+		return "esc to cancel"
+	case len(m.asks) > 0:
+		return "waiting for you"
+	}
+	return "esc to interrupt"
+}
