@@ -5,6 +5,7 @@ const (
 	OpenAICompatible = "openai-compatible"
 	Bedrock          = "bedrock"
 	Ollama           = "ollama"
+	Azure            = "azure"
 )
 
 // anthropicVersion is the version of Anthropic's wire that compatible servers
@@ -94,7 +95,7 @@ func compatible() []Provider {
 		hosted("fireworks", "Fireworks AI", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", "accounts/fireworks/models/deepseek-v4-pro-0813"),
 		cerebras,
 		{
-			ID: "azure", Name: "Azure OpenAI", Wire: WireChat, Path: "/openai/v1", BaseURLEnv: "AZURE_OPENAI_ENDPOINT",
+			ID: Azure, Name: "Azure OpenAI", Wire: WireChat, Path: "/openai/v1", BaseURLEnv: "AZURE_OPENAI_ENDPOINT",
 			KeyEnv: []string{"AZURE_OPENAI_API_KEY"}, Quirks: Quirks{MaxCompletionTokens: true}, catalogues: []string{"azure"},
 		},
 	}
