@@ -29,6 +29,7 @@ const lastStage = 4
 func (p *piece) size(stage int) int {
 	size := p.tokens
 	switch {
+	case p.protected:
 	case p.newest && stage >= 4:
 		size = hardFloorNewest
 	case p.newest && stage >= 2:

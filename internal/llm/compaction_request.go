@@ -44,6 +44,7 @@ const messageOverhead = 8
 const (
 	soFarShare = 4 // summary of the earlier parts
 	indexShare = 4 // activity index
+	taskShare  = 8 // latest user message that is kept whole
 	hintShare  = 8 // the user's hint
 )
 
@@ -90,6 +91,9 @@ func planCompaction(o CompactionOptions) (*compactionPlan, error) {
 	t := transcribe(o.History)
 	if !t.worthwhile || len(t.pieces) == 0 {
 		return nil, errNothingToCompact
+	}
+	if i := t.latestUser; i >= 0 && t.pieces[i].tokens <= o.Budget/taskShare {
+		t.pieces[i].protected = true
 	}
 	hint := strings.TrimSpace(o.Hint)
 	hint = clip(hint, EstimateTokens(hint), max(0, o.Budget/hintShare))

@@ -36,6 +36,9 @@ type piece struct {
 	fixed int
 	// newest marks the last step, which shrinks last.
 	newest bool
+	// protected says that the text is never cut: the user's latest words, as
+	// long as they are few.
+	protected bool
 }
 
 // transcript is a history as pieces, in the order things happened.
