@@ -200,12 +200,19 @@ func (g *Guard) checkRead(path string) (Verdict, string) {
 	switch {
 	case slices.Contains(devices, path):
 		return VerdictAllow, ""
-	case slices.ContainsFunc(g.private, below), looksSecret(filepath.Base(path)):
+	case g.MayHoldSecrets(path):
 		return VerdictAsk, "reads " + g.Display(path) + ", which may hold secrets"
 	case g.Inside(path), slices.ContainsFunc(g.readable, below):
 		return VerdictAllow, ""
 	}
 	return VerdictAsk, "reads " + g.Display(path) + ", outside the working directory"
+}
+
+// MayHoldSecrets reports whether a resolved path is, by its name or place,
+// probably one of keys, passwords or other credentials.
+func (g *Guard) MayHoldSecrets(resolved string) bool {
+	return looksSecret(filepath.Base(resolved)) ||
+		slices.ContainsFunc(g.private, func(dir string) bool { return within(resolved, dir) })
 }
 
 func (g *Guard) checkWrite(path string) (Verdict, string) {

@@ -96,8 +96,9 @@ type Progress struct {
 // no goroutine behind. It may call report from any goroutine until it
 // returns; report must not block for long. An error becomes the result: an
 // error that wraps [ErrDenied] a denied one, a context error a cancelled one,
-// any other a failed one whose text the model reads. Run may be called again
-// after it returned; calls do not overlap unless ReadOnly says so.
+// any other a failed one whose text the model reads. Calls of one
+// turn do not overlap, but several turns may use a tool at once: Run is safe
+// for concurrent use.
 type Tool interface {
 	Spec() Spec
 	Run(ctx context.Context, input json.RawMessage, report func(Progress)) (Result, error)
