@@ -23,6 +23,9 @@ type Model struct {
 	// Efforts are the thinking efforts it knows, least first; empty when
 	// nothing is known about them.
 	Efforts []string
+	// PriceInput, PriceOutput and PriceCached are in US dollars for a million
+	// tokens; 0 when unknown.
+	PriceInput, PriceOutput, PriceCached float64
 }
 
 // Registry is the table of providers and their models. It is safe for use by
@@ -57,6 +60,7 @@ func catalogueModel(m catwalk.Model) Model {
 	return Model{
 		ID: m.ID, Name: m.Name, ContextWindow: int(m.ContextWindow), MaxOutputTokens: int(m.DefaultMaxTokens),
 		Reasons: m.CanReason, Efforts: m.ReasoningLevels,
+		PriceInput: m.CostPer1MIn, PriceOutput: m.CostPer1MOut, PriceCached: m.CostPer1MOutCached,
 	}
 }
 

@@ -136,8 +136,9 @@ func usageError(err error) error { return &exitError{code: ExitUsage, err: err} 
 func failed(err error) error { return &exitError{code: ExitFailed, err: err} }
 
 func (a *App) rootCommand() *cobra.Command {
+	var f interactiveFlags
 	root := &cobra.Command{
-		Use:   "keen",
+		Use:   "keen [flags] [prompt...]",
 		Short: "A terminal coding agent that you can leave alone with a long job",
 		Long: `Keen is a terminal coding agent. A turn never dies of a full context and never
 forgets its task: when the context window fills, Keen compacts the conversation
@@ -145,12 +146,13 @@ inside the running turn and goes on.`,
 		Version:       Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return c.Help()
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.runInteractive(c.Context(), f, args)
 		},
 	}
+	f.register(root)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.runCommand(), a.configCommand(), a.demoCommand())
+	root.AddCommand(a.runCommand(), a.configCommand(), a.demoCommand(), a.loginCommand(), a.logoutCommand())
 	return root
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
-
 	"keen/internal/cli/repl/appstate"
 	"keen/internal/filesystem"
 	"keen/internal/llm"
@@ -36,7 +34,7 @@ type toolkit struct {
 // newToolkit makes the standard tools. It refuses names of tools that there
 // are not, because a misspelt --allow would be noticed hours later.
 func newToolkit(o toolkitOptions) (*toolkit, error) {
-	spill := filepath.Join(xdg.CacheHome, "keen", "outputs")
+	spill := spillDir()
 	guard, err := filesystem.NewGuard(o.dir, filesystem.Options{Readable: []string{spill}})
 	if err != nil {
 		return nil, err
