@@ -53,6 +53,12 @@ func (c *compactionState) stop() {
 	c.cancel()
 }
 
+// begin forgets the summary so far.
+func (c *compactionState) begin(m *render.Markdown) {
+	c.text.Reset()
+	c.summary = m.Stream()
+}
+
 func (c *compactionState) restyle(m *render.Markdown) {
 	if c.text != nil {
 		c.summary = m.Stream()
@@ -127,11 +133,10 @@ type compactRun struct {
 func (m *Model) startCompact(hint string) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.stream.generation++
-	m.compaction = compactionState{
-		mode: compactionManual, cancel: cancel, summary: m.markdown.Stream(), text: new(strings.Builder),
-	}
+	m.compaction = compactionState{mode: compactionManual, cancel: cancel, text: new(strings.Builder)}
 	generation, state, client, journal := m.stream.generation, m.state, m.client, m.journal
 	run := &compactRun{events: make(chan llm.StreamEvent)}
+	m.compaction.begin(m.markdown)
 	start := func() tea.Msg {
 		go func() {
 			defer close(run.events)
@@ -163,9 +168,11 @@ func (m *Model) handleCompactEvents(msg compactEventsMsg) tea.Cmd {
 		case e.Type == llm.StreamEventTypeChunk:
 			m.compaction.text.WriteString(e.Text)
 			m.compaction.summary.Write(e.Text)
+		case e.Type == llm.StreamEventTypeStepStarted: // A first or a second attempt.
+			m.compaction.begin(m.markdown)
+			m.loading.text = compactingText
 		case e.Type == llm.StreamEventTypeRetry:
-			m.compaction.text.Reset()
-			m.compaction.summary = m.markdown.Stream()
+			m.compaction.begin(m.markdown)
 			m.loading.text = retryText(e.Retry)
 		}
 	}

@@ -62,8 +62,8 @@ func play(t *testing.T, test func(p *program), change ...func(o *Options)) {
 		}
 		p.options = &Options{
 			NewClient:   func(context.Context, ModelChoice) (Client, error) { return p.client, nil },
-			NewRegistry: func(permission.Approver) *tools.Registry { return tools.NewRegistry() },
-			NewState:    func(h []llm.Message) *appstate.AppState { return appstate.New("system", h) },
+			NewRegistry: noTools,
+			NewState:    newState,
 			Sessions:    StoredSessions{Store: store, Version: "test"}, Config: p.config,
 			Dir: "/home/ada/project", Home: "/home/ada", Version: "1.2.3", Theme: "no-color",
 		}
@@ -85,6 +85,10 @@ func play(t *testing.T, test func(p *program), change ...func(o *Options)) {
 		}
 	})
 }
+
+func noTools(permission.Approver) *tools.Registry { return tools.NewRegistry() }
+
+func newState(history []llm.Message) *appstate.AppState { return appstate.New("system", history) }
 
 // run runs a command as Bubble Tea does.
 func (p *program) run(cmd tea.Cmd) {
@@ -205,14 +209,14 @@ func (p *program) everything() string {
 func (p *program) sees(text string) {
 	p.t.Helper()
 	if !strings.Contains(p.everything(), text) {
-		p.t.Errorf("%q is not on the screen:\n%s", text, p.everything())
+		p.t.Errorf("%q is not on the screen:\n%s", text, p.screen())
 	}
 }
 
 func (p *program) seesNot(text string) {
 	p.t.Helper()
 	if strings.Contains(p.everything(), text) {
-		p.t.Errorf("%q is on the screen:\n%s", text, p.everything())
+		p.t.Errorf("%q is on the screen:\n%s", text, p.screen())
 	}
 }
 

@@ -2,6 +2,7 @@ package repl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -250,6 +251,8 @@ func (m *Model) accountEnded(j *job) tea.Cmd {
 		m.note(string(j.output))
 	}
 	switch {
+	case errors.Is(j.result.err, context.Canceled):
+		return m.notify(j.title + ": stopped")
 	case j.result.err != nil:
 		m.fail(fmt.Errorf("%s: %w", j.title, j.result.err))
 	case j.result.choice != nil:

@@ -185,8 +185,10 @@ func (m *Model) handleResult(msg tea.Msg) tea.Cmd {
 		return m.handleSetup(msg)
 	case sessionsMsg:
 		return m.handleSessions(msg)
-	case jobMsg:
-		return m.handleJob(msg)
+	case jobOutputMsg:
+		return m.handleJobOutput(msg)
+	case jobEndedMsg:
+		return m.handleJobEnded(msg)
 	case branchMsg:
 		m.branch = string(msg)
 	case historyMsg:

@@ -36,12 +36,16 @@ type jobResult struct {
 	choice *ModelChoice
 }
 
-// jobMsg brings what a job said; closed says that it ended.
-type jobMsg struct {
-	job    *job
-	text   string
-	closed bool
-}
+// The messages of a job.
+type (
+	// jobOutputMsg brings what a job said.
+	jobOutputMsg struct {
+		job  *job
+		text string
+	}
+	// jobEndedMsg says that its result stands.
+	jobEndedMsg struct{ job *job }
+)
 
 // startJob runs a job beside the conversation, one at a time.
 func (m *Model) startJob(j *job, run func(ctx context.Context, say func(string)) jobResult) tea.Cmd {
@@ -69,7 +73,7 @@ func (m *Model) startJob(j *job, run func(ctx context.Context, say func(string))
 func (j *job) read() tea.Msg {
 	text, open := <-j.pieces
 	if !open {
-		return jobMsg{job: j, closed: true}
+		return jobEndedMsg{job: j}
 	}
 	timer := time.NewTimer(coalesceTime)
 	defer timer.Stop()
@@ -77,31 +81,30 @@ func (j *job) read() tea.Msg {
 		select {
 		case more, open := <-j.pieces:
 			if !open {
-				return jobMsg{job: j, text: text}
+				return jobOutputMsg{job: j, text: text}
 			}
 			text += more
 		case <-timer.C:
-			return jobMsg{job: j, text: text}
+			return jobOutputMsg{job: j, text: text}
 		}
 	}
-	return jobMsg{job: j, text: text}
+	return jobOutputMsg{job: j, text: text}
 }
 
 // maxJobOutput bounds what is kept of the output of a job, in bytes.
 const maxJobOutput = 256 << 10
 
-func (m *Model) handleJob(msg jobMsg) tea.Cmd {
-	if msg.job != m.job {
-		return nil
-	}
+func (m *Model) handleJobOutput(msg jobOutputMsg) tea.Cmd {
 	j := msg.job
 	j.output = append(j.output, msg.text...)
 	if len(j.output) > 2*maxJobOutput {
 		j.output = append([]byte(nil), j.output[len(j.output)-maxJobOutput:]...)
 	}
-	if !msg.closed {
-		return j.read
-	}
+	return j.read
+}
+
+func (m *Model) handleJobEnded(msg jobEndedMsg) tea.Cmd {
+	j := msg.job
 	j.cancel()
 	m.job = nil
 	if j.shell {

@@ -35,7 +35,7 @@ func (m *Model) draw(msg tea.Msg) tea.Cmd {
 	switch msg.(type) {
 	case frameMsg:
 		m.frame.due = false
-	case streamEventsMsg, compactEventsMsg, jobMsg:
+	case streamEventsMsg, compactEventsMsg, jobOutputMsg:
 		if since := m.now().Sub(m.frame.drawn); since < frameTime {
 			return m.drawLater(frameTime - since)
 		}
