@@ -92,6 +92,15 @@ func writeJSON(path string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return err
 	}
-	// Without the last option an existing file would hand down its mode.
-	return renameio.WriteFile(path, text.Bytes(), fileMode, renameio.WithStaticPermissions(fileMode))
+	// WriteFile of the same package would let an existing file hand down its
+	// mode.
+	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(fileMode))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }()
+	if _, err := f.Write(text.Bytes()); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
 }

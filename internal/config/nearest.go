@@ -14,11 +14,14 @@ func suggestion(word string, known []string) string {
 	return "; there are " + strings.Join(known, ", ")
 }
 
-// nearest returns the known word with the fewest changes from word, if they
-// are few enough for a slip.
+// nearest returns the known word that word is the beginning of, or else the one
+// with the fewest changes from it, if they are few enough for a slip.
 func nearest(word string, known []string) (string, bool) {
 	best, fewest := "", max(2, len(word)/3)+1
 	for _, k := range known {
+		if len(word) > 2 && strings.HasPrefix(k, word) {
+			return k, true
+		}
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < fewest {
 			best, fewest = k, d
 		}

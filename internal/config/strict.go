@@ -108,10 +108,8 @@ func (c *checker) object(path string, t reflect.Type) error {
 			return c.fail("%s stands there twice: keep one", at)
 		}
 		seen[name] = true
-		inner := t
-		if t.Kind() == reflect.Map {
-			inner = t.Elem()
-		} else if inner = fieldsOf(t)[name]; inner == nil {
+		inner, ok := member(t, name)
+		if !ok {
 			return c.fail("there is no setting %s%s", at, suggestion(name, slices.Sorted(maps.Keys(fieldsOf(t)))))
 		}
 		if err := c.value(at, inner); err != nil {
@@ -136,6 +134,15 @@ func (c *checker) array(path string, t reflect.Type) error {
 func (c *checker) fail(format string, args ...any) error {
 	line := lineAt(c.text, c.decoder.InputOffset())
 	return fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...))
+}
+
+// member returns the type of what stands under a name in a map or a struct.
+func member(t reflect.Type, name string) (reflect.Type, bool) {
+	if t.Kind() == reflect.Map {
+		return t.Elem(), true
+	}
+	inner, ok := fieldsOf(t)[name]
+	return inner, ok
 }
 
 // fieldsOf returns the types of a struct's fields by their names in JSON.
