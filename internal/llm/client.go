@@ -23,6 +23,8 @@ import (
 )
 
 // LLMClient runs turns on one model.
+//
+//nolint:revive // the specification names it so
 type LLMClient interface {
 	// StreamChat runs one turn: it answers the last user message of
 	// messages. System messages in it make up the system prompt. registry

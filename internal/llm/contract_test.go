@@ -157,8 +157,6 @@ func compactingTurn(summary func(*simulator.Request) simulator.Reply) *simulator
 	return s
 }
 
-func goodReply(*simulator.Request) simulator.Reply { return simulator.Text(goodSummary) }
-
 func TestContractUnusableSummariesAreRefused(t *testing.T) {
 	for name, summary := range map[string]simulator.Reply{
 		"empty":     {},

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -74,7 +75,8 @@ func fail(kind ErrorKind, message string) fakeReply {
 func (a *fakeAdapter) limits() limits { return limits{Window: a.window, Output: a.output} }
 
 func (a *fakeAdapter) classify(err error) *APIError {
-	if e, ok := err.(*APIError); ok {
+	var e *APIError
+	if errors.As(err, &e) {
 		return e
 	}
 	return &APIError{Kind: ErrorOther, Provider: "fake", Message: err.Error(), Err: err}

@@ -40,8 +40,14 @@ type kindOfText struct {
 }
 
 var kindsOfText = []kindOfText{
-	{"go", goText}, {"json", jsonText}, {"minified js", minifiedText}, {"cjk", cjkText}, {"base64", base64Text},
-	{"prose", proseText}, {"log", logText}, {"cyrillic", cyrillicText},
+	{"go", goText},
+	{"json", jsonText},
+	{"minified js", minifiedText},
+	{"cjk", cjkText},
+	{"base64", base64Text},
+	{"prose", proseText},
+	{"log", logText},
+	{"cyrillic", cyrillicText},
 }
 
 // goText is this package's own source, half of its files for each part.

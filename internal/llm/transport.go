@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -105,7 +106,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	if n > 0 && b.w.timer.Stop() {
 		b.w.timer.Reset(b.w.idle)
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = b.w.explain(err)
 	}
 	return n, err

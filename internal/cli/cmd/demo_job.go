@@ -98,7 +98,7 @@ func (j *demoJob) collect(ctx context.Context) (tokens, size int, err error) {
 
 // readText reads a file that is text of a size to read in one call.
 func readText(e filesystem.Entry) ([]byte, bool) {
-	info, err := e.DirEntry.Info()
+	info, err := e.Info()
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxDemoFileSize {
 		return nil, false
 	}

@@ -113,7 +113,7 @@ func (s *screen) load(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.resolved, s.view, s.notes = r, r.ShowThinking.V, append(loaded.Warnings, r.Notes...)
+	s.resolved, s.view, s.notes = r, r.ShowThinking.V, slices.Concat(loaded.Warnings, r.Notes)
 	s.policy = permission.NewPolicy(permission.PolicyOptions{AllowTools: permissions.Allow, Patterns: permissions.AllowPatterns})
 	if err == nil {
 		s.chosen = repl.ModelChoice{Name: r.Provider.V + "/" + r.Model.V, Effort: r.Thinking.V}

@@ -254,7 +254,7 @@ func (a *App) openSession(dir string, f runFlags) (*session.Log, []llm.Message, 
 	if err != nil {
 		return nil, nil, failed(err)
 	}
-	id := ""
+	var id string
 	switch {
 	case f.sessionID != "":
 		if id, err = store.Find(f.sessionID); err != nil {

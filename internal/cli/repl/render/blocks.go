@@ -338,7 +338,7 @@ func marker(line string) (rest string, number int, ordered bool) {
 // isRule reports whether a line is a thematic break such as "* * *".
 func isRule(text string) bool {
 	bare := strings.ReplaceAll(text, " ", "")
-	return len(bare) >= 3 && strings.Trim(bare, bare[:1]) == "" && strings.Contains("-*_", bare[:1])
+	return len(bare) >= 3 && strings.Trim(bare, bare[:1]) == "" && strings.ContainsAny(bare[:1], "-*_")
 }
 
 // isTableRule reports whether a line is the one below the headings of a table.
@@ -351,7 +351,7 @@ func fenceOf(line string) string {
 	text := strings.TrimLeft(line, " ")
 	for _, c := range []string{"`", "~"} {
 		rest := strings.TrimLeft(text, c)
-		if n := len(text) - len(rest); n >= 3 && !(c == "`" && strings.Contains(rest, "`")) {
+		if n := len(text) - len(rest); n >= 3 && (c != "`" || !strings.Contains(rest, "`")) {
 			return text[:n]
 		}
 	}

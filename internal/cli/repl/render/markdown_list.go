@@ -17,10 +17,10 @@ func (m *Markdown) list(lines []string) []string {
 		item := listItem(lines)
 		lines = lines[item.length:]
 		sign := item.sign
-		switch {
-		case sign == "":
+		switch sign {
+		case "":
 			sign = m.theme.Dim.Styled(m.theme.Glyphs.Bullet)
-		case sign == "[x]":
+		case "[x]":
 			sign = m.theme.Success.Styled(sign)
 		default:
 			sign = m.theme.Dim.Styled(sign)

@@ -124,7 +124,8 @@ func isInvisible(r rune) bool {
 // sequenceLength returns the length in bytes of the escape sequence at s[i:],
 // whose first character has n bytes.
 func sequenceLength(s string, i, n int, unended *int) int {
-	introducer, rest := rune(0), i+n
+	var introducer rune
+	rest := i + n
 	if s[i] == escape {
 		if rest == len(s) {
 			return n

@@ -169,7 +169,7 @@ func benchmarkChunk(b *testing.B, lines int) {
 	m := render.NewMarkdown(render.Dark(), 100)
 	s := m.Stream()
 	for i := range lines {
-		fmt.Fprintf(writer{s}, "Line %d of the transcript.\n\n", i)
+		_, _ = fmt.Fprintf(writer{s}, "Line %d of the transcript.\n\n", i)
 		if i%100 == 0 {
 			s.Lines()
 		}

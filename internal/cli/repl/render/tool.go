@@ -195,7 +195,7 @@ func foldedOutput(t *Theme, output string, running bool, limit, width int) []str
 		return nil
 	}
 	total := strings.Count(output, "\n") + 1
-	kept := output
+	var kept string
 	if running {
 		kept = lastLines(output, limit)
 	} else {

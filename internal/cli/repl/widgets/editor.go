@@ -247,7 +247,7 @@ func (e *Editor) editKey(stroke string) bool {
 // vertical goes up and down: through the rows, and from the first and the last
 // one through the history.
 func (e *Editor) vertical(stroke string) EditorEventKind {
-	step := 0
+	var step int
 	switch stroke {
 	case "up", "ctrl+p":
 		step = -1

@@ -129,9 +129,10 @@ func (l *list) rows(t *render.Theme, rows, width int) []string {
 // highlight draws text with the characters at the given bytes standing out.
 func highlight(text string, found []int, plain, match render.Style) string {
 	var b strings.Builder
-	for i, run := 0, 0; i < len(text); i = run {
+	for i := 0; i < len(text); {
 		hit := len(found) > 0 && found[0] == i
-		for run = i; run < len(text); {
+		run := i
+		for run < len(text) {
 			at := len(found) > 0 && found[0] == run
 			if at != hit {
 				break
@@ -146,6 +147,7 @@ func highlight(text string, found []int, plain, match render.Style) string {
 		} else {
 			b.WriteString(plain.Styled(text[i:run]))
 		}
+		i = run
 	}
 	return b.String()
 }
