@@ -32,6 +32,7 @@ func TestWeakPoint02_TurnAfterAnInterruptIsCompactedWithThePendingWork(t *testin
 
 func TestWeakPoint22_EachOverflowOfALongTurnIsRecovered(t *testing.T) {
 	a := mid()
+	// So small that no limit is learned from the rejections.
 	overflows := map[int]bool{2: true, 6: true, 10: true}
 	a.script = func(r fakeRequest) fakeReply {
 		switch {
@@ -40,7 +41,7 @@ func TestWeakPoint22_EachOverflowOfALongTurnIsRecovered(t *testing.T) {
 		case overflows[r.Parent]:
 			return fail(ErrorContextOverflow, "too large")
 		case r.Parent < 14:
-			return call("", readCall("a", 3000))
+			return call("", readCall("a", 300))
 		}
 		return say("done")
 	}
