@@ -220,7 +220,8 @@ func (g *Guard) checkWrite(path string) (Verdict, string) {
 		return VerdictAllow, ""
 	}
 	for _, dir := range g.system {
-		if within(path, dir) && !(g.Inside(path) && within(g.dir, dir)) {
+		worksThere := g.Inside(path) && within(g.dir, dir)
+		if within(path, dir) && !worksThere {
 			return VerdictDeny, "writes to " + g.Display(path) + ", which belongs to the system"
 		}
 	}

@@ -74,15 +74,14 @@ func (w walker) dir(dir, rel string, path []string, rules []rule) error {
 			return w.ctx.Err()
 		}
 	}
-	// The clipped capacities keep siblings from sharing what is appended.
-	path = slices.Clip(path)
-	rules = append(slices.Clip(rules), readRules(filepath.Join(dir, ".gitignore"), path)...)
+	// Copied, because siblings must not share what is appended.
+	rules = slices.Concat(rules, readRules(filepath.Join(dir, ".gitignore"), path))
 	for _, e := range entries {
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
 		name := e.Name()
-		at := append(path, name)
+		at := slices.Concat(path, []string{name})
 		if name == ".git" || ignored(rules, at, e.IsDir()) {
 			continue
 		}

@@ -35,7 +35,7 @@ func (c *classifier) run(args []arg) {
 	rest := args[1:]
 	switch {
 	case c.functions[first.text] && !knownCommand(name):
-		c.all(rest, filesystem.AccessRead)
+		c.reads(rest)
 		return
 	case name == "cd":
 		c.changeDirectory(rest)
@@ -153,10 +153,10 @@ func (c *classifier) outsideOnly(a arg, access filesystem.Access) {
 	}
 }
 
-// all looks at every word of a command that only reads.
-func (c *classifier) all(args []arg, access filesystem.Access) {
+// reads looks at every word of a command that only reads.
+func (c *classifier) reads(args []arg) {
 	for _, a := range args {
-		c.argument(a, access)
+		c.argument(a, filesystem.AccessRead)
 	}
 }
 

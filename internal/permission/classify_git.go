@@ -3,8 +3,6 @@ package permission
 import (
 	"slices"
 	"strings"
-
-	"keen/internal/filesystem"
 )
 
 // gitSplit takes git's own options off the arguments of git. odd says that one
@@ -79,7 +77,7 @@ func (c *classifier) gitReads(args []arg) bool {
 			return false
 		}
 	}
-	c.all(args, filesystem.AccessRead)
+	c.reads(args)
 	return true
 }
 

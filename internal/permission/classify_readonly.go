@@ -117,13 +117,14 @@ func (c *classifier) byRule(rule readRule, args []arg) bool {
 		c.words(args)
 		return true
 	}
-	if rule.skip && !(rule.expression != "" && (hasShort(words, rule.expression) || hasLong(words, "--regexp", "--file", "--from-file"))) {
+	byOption := rule.expression != "" && (hasShort(words, rule.expression) || hasLong(words, "--regexp", "--file", "--from-file"))
+	if rule.skip && !byOption {
 		if i := firstOperand(args); i >= 0 {
 			c.words(args[i : i+1])
 			args = slices.Delete(slices.Clone(args), i, i+1)
 		}
 	}
-	c.all(args, filesystem.AccessRead)
+	c.reads(args)
 	return true
 }
 
@@ -159,7 +160,7 @@ func (c *classifier) goReads(args []arg) bool {
 			return false
 		}
 	}
-	c.all(args[1:], filesystem.AccessRead)
+	c.reads(args[1:])
 	return true
 }
 
@@ -185,7 +186,7 @@ func (c *classifier) findReads(args []arg) bool {
 			}
 		}
 	}
-	c.all(args, filesystem.AccessRead)
+	c.reads(args)
 	return true
 }
 
@@ -200,7 +201,7 @@ func (c *classifier) dateReads(args []arg) bool {
 		}
 		previous = a.text
 	}
-	c.all(args, filesystem.AccessRead)
+	c.reads(args)
 	return true
 }
 
@@ -232,7 +233,7 @@ func (c *classifier) sedReads(args []arg) bool {
 			files = append(files, a)
 		}
 	}
-	c.all(files, filesystem.AccessRead)
+	c.reads(files)
 	return program
 }
 
@@ -262,7 +263,7 @@ func (c *classifier) awkReads(args []arg) bool {
 		return false
 	}
 	c.words(args[:i])
-	c.all(args[i+1:], filesystem.AccessRead)
+	c.reads(args[i+1:])
 	return true
 }
 

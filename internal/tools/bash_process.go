@@ -15,6 +15,9 @@ const (
 	termGrace = 500 * time.Millisecond
 	// drainGrace is the time to read what is left after the end.
 	drainGrace = 2 * time.Second
+	// pollEvery is the time between two looks at a group that was told to
+	// end: nothing announces the end of somebody else's child.
+	pollEvery = 10 * time.Millisecond
 )
 
 // process is one command of the shell with everything it starts. It leads a
@@ -123,7 +126,7 @@ func endGroup(cmd *exec.Cmd) bool {
 	}
 	signalGroup(cmd, polite)
 	deadline := time.After(termGrace)
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for groupLives(cmd) {
 		select {

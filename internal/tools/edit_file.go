@@ -42,10 +42,10 @@ func (t editFile) Run(ctx context.Context, input json.RawMessage, _ func(Progres
 	if err != nil {
 		return Result{}, err
 	}
-	switch {
-	case in.OldString == "":
+	if in.OldString == "" {
 		return Result{}, errors.New("old_string is empty; use write_file to make a file or to replace all of it")
-	case in.OldString == in.NewString:
+	}
+	if in.OldString == in.NewString {
 		return Result{}, errors.New("old_string and new_string are the same, so there is nothing to change")
 	}
 	// What the edit says about the file's text is an answer about its
