@@ -116,20 +116,16 @@ func (t *transcriber) user(m Message, latest bool) {
 // assistant adds what one message said and did: the text before each group of
 // calls, the calls, their results.
 func (t *transcriber) assistant(m Message) {
-	said := 0
-	for i := 0; i < len(m.ToolActivities); {
-		offset := min(max(m.ToolActivities[i].TextOffset, said), len(m.Content))
-		group := i + 1
-		for group < len(m.ToolActivities) && m.ToolActivities[group].TextOffset <= offset {
-			group++
+	m.inOrder(func(text string, calls []HistoricalToolActivity) {
+		if len(calls) == 0 {
+			t.say(text)
+			return
 		}
 		t.batchFrom = len(t.pieces)
-		t.say(m.Content[said:offset])
-		t.batch(m.ToolActivities[i:group])
+		t.say(text)
+		t.batch(calls)
 		t.batchTo = len(t.pieces)
-		said, i = offset, group
-	}
-	t.say(m.Content[said:])
+	})
 }
 
 func (t *transcriber) say(text string) {

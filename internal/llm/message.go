@@ -112,6 +112,23 @@ func (a HistoricalToolActivity) Clone() HistoricalToolActivity {
 	return a
 }
 
+// inOrder visits what an assistant message said and did, in order: the text
+// before each group of calls with the group, and the text after the last one
+// without. Damaged offsets are put right.
+func (m Message) inOrder(visit func(text string, calls []HistoricalToolActivity)) {
+	said := 0
+	for i := 0; i < len(m.ToolActivities); {
+		offset := min(max(m.ToolActivities[i].TextOffset, said), len(m.Content))
+		group := i + 1
+		for group < len(m.ToolActivities) && m.ToolActivities[group].TextOffset <= offset {
+			group++
+		}
+		visit(m.Content[said:offset], m.ToolActivities[i:group])
+		said, i = offset, group
+	}
+	visit(m.Content[said:], nil)
+}
+
 // CloneMessages returns a deep copy of history, transient raw output included.
 func CloneMessages(history []Message) []Message {
 	if history == nil {

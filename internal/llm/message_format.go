@@ -100,19 +100,7 @@ func (f *formatter) user(text string) {
 
 // assistant adds what one assistant message said and did, in order: the text
 // before each group of calls, the calls, their results.
-func (f *formatter) assistant(m Message) {
-	said := 0
-	for i := 0; i < len(m.ToolActivities); {
-		offset := min(max(m.ToolActivities[i].TextOffset, said), len(m.Content))
-		group := i + 1
-		for group < len(m.ToolActivities) && m.ToolActivities[group].TextOffset <= offset {
-			group++
-		}
-		f.step(m.Content[said:offset], m.ToolActivities[i:group])
-		said, i = offset, group
-	}
-	f.step(m.Content[said:], nil)
-}
+func (f *formatter) assistant(m Message) { m.inOrder(f.step) }
 
 func (f *formatter) step(text string, activities []HistoricalToolActivity) {
 	if strings.TrimSpace(text) == "" && len(activities) == 0 {
