@@ -186,7 +186,7 @@ func (m *Model) handleCompacted(msg compactedMsg) tea.Cmd {
 		return nil
 	}
 	if msg.result.Usage != nil {
-		m.meter.add(m.choice.Name, *msg.result.Usage)
+		m.count(m.choice.Name, *msg.result.Usage)
 	}
 	if msg.err != nil {
 		return m.compactFailed(msg.err)

@@ -73,6 +73,7 @@ func play(t *testing.T, test func(p *program), change ...func(o *Options)) {
 		p.m = New(*p.options)
 		p.run(p.m.Init())
 		p.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+		p.pass(2 * paintTime)
 		test(p)
 		p.m.stop()
 		p.m.stream.release()

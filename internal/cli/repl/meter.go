@@ -18,13 +18,27 @@ type meter struct {
 	// report of the provider makes it right again.
 	stale  bool
 	models []modelUsage
+	// running is the turn that runs, as it was priced last.
+	running modelUsage
 }
 
 // modelUsage is what a model was used for.
 type modelUsage struct {
 	model string
 	usage llm.Usage
-	turns int
+	// dollars is what it cost, nil when that is unknown.
+	dollars *float64
+}
+
+// priced returns the usage of a model with its price.
+func (m *Model) priced(model string, u llm.Usage) modelUsage {
+	row := modelUsage{model: model, usage: u}
+	if m.options.Cost != nil {
+		if dollars, known := m.options.Cost(model, u); known {
+			row.dollars = &dollars
+		}
+	}
+	return row
 }
 
 // step takes in the size of a request.
@@ -44,54 +58,65 @@ func (c *meter) reported(u *llm.Usage) {
 // compacted makes the context unknown.
 func (c *meter) compacted() { c.used, c.known, c.stale = 0, false, true }
 
-// add counts what a turn or a compaction cost.
-func (c *meter) add(model string, u llm.Usage) {
-	i := slices.IndexFunc(c.models, func(m modelUsage) bool { return m.model == model })
+// count adds what a turn or a compaction of a model used. Prices are linear, so
+// that the sum is priced as a whole.
+func (m *Model) count(model string, u llm.Usage) {
+	i := slices.IndexFunc(m.meter.models, func(row modelUsage) bool { return row.model == model })
 	if i < 0 {
-		c.models = append(c.models, modelUsage{model: model})
-		i = len(c.models) - 1
+		m.meter.models = append(m.meter.models, modelUsage{})
+		i = len(m.meter.models) - 1
 	}
-	c.models[i].usage = c.models[i].usage.Plus(u)
-	c.models[i].turns++
+	m.meter.models[i] = m.priced(model, m.meter.models[i].usage.Plus(u))
 }
 
-// restore counts what a stored session cost.
-func (c *meter) restore(events []session.Event) {
-	*c = meter{}
+// restoreMeter counts what a stored session used.
+func (m *Model) restoreMeter(events []session.Event) {
+	m.meter = meter{}
 	model := ""
 	for _, e := range events {
 		if e.Model != "" {
 			model = e.Model
 		}
 		if e.Usage != nil {
-			c.add(model, *e.Usage)
+			m.count(model, *e.Usage)
 		}
 	}
 }
 
-// tokens returns the tokens of the session with those of the running turn, nil
-// when nothing was reported.
-func (m *Model) tokens() (*llm.Usage, *float64) {
+// usage returns what the models of the session were used for, the running turn
+// last. It is asked for each picture, so prices are looked up only when there
+// is something new.
+func (m *Model) usage() []modelUsage {
 	rows := slices.Clone(m.meter.models)
-	if m.stream.active() {
-		if usage, known := m.stream.turn.Handler().Usage(); known {
-			rows = append(rows, modelUsage{model: m.choice.Name, usage: usage})
-		}
+	if !m.stream.active() {
+		return rows
 	}
+	usage, known := m.stream.turn.Handler().Usage()
+	if !known {
+		return rows
+	}
+	if r := m.meter.running; r.usage != usage || r.model != m.choice.Name {
+		m.meter.running = m.priced(m.choice.Name, usage)
+	}
+	return append(rows, m.meter.running)
+}
+
+// total returns the tokens and the cost of the session, nil where they are not
+// known.
+func (m *Model) total() (*llm.Usage, *float64) {
+	rows := m.usage()
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	var total llm.Usage
-	dollars, priced := 0.0, m.options.Cost != nil
+	dollars, priced := 0.0, true
 	for _, r := range rows {
 		total = total.Plus(r.usage)
-		if !priced {
+		if r.dollars == nil {
+			priced = false
 			continue
 		}
-		var d float64
-		if d, priced = m.options.Cost(r.model, r.usage); priced {
-			dollars += d
-		}
+		dollars += *r.dollars
 	}
 	if !priced {
 		return &total, nil
@@ -107,7 +132,7 @@ func (m *Model) status() render.Status {
 	if m.meter.known {
 		s.Context = &render.ContextFigure{Used: m.meter.used, Budget: m.meter.budget}
 	}
-	usage, cost := m.tokens()
+	usage, cost := m.total()
 	if usage != nil {
 		s.Tokens = &render.TokenFigure{In: usage.InputTokens, Out: usage.OutputTokens}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 // terminal runs a program on an emulated terminal with the real clock.
 type terminal struct {
 	t      *testing.T
+	mu     sync.Mutex // held while the screen is written, and while it is read as a whole
 	screen *vt.SafeEmulator
-	input  *io.PipeWriter
+	input  *keyboard
 	client *playedClient
 	done   chan error
 }
@@ -31,8 +33,7 @@ func newTerminal(t *testing.T, width, height int) *terminal {
 		t.Fatal(err)
 	}
 	x := &terminal{t: t, screen: vt.NewSafeEmulator(width, height), client: &playedClient{}, done: make(chan error, 1)}
-	in, out := io.Pipe()
-	x.input = out
+	x.input = &keyboard{typed: make(chan []byte, 1<<12)}
 	m := New(Options{
 		NewClient:   func(context.Context, ModelChoice) (Client, error) { return x.client, nil },
 		NewRegistry: noTools, NewState: newState,
@@ -42,9 +43,9 @@ func newTerminal(t *testing.T, width, height int) *terminal {
 	replies := make(chan struct{})
 	go func() { // The emulator answers questions of the program.
 		defer close(replies)
-		_, _ = io.Copy(out, x.screen)
+		_, _ = io.Copy(x.input, x.screen)
 	}()
-	program := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(lineDiscipline{x.screen}), tea.WithWindowSize(width, height),
+	program := tea.NewProgram(m, tea.WithInput(x.input), tea.WithOutput(lineDiscipline{x}), tea.WithWindowSize(width, height),
 		tea.WithoutSignals(), tea.WithFPS(framesPerSecond), tea.WithEnvironment([]string{"TERM=xterm-256color", "COLORTERM=truecolor"}))
 	go func() {
 		_, err := program.Run()
@@ -57,9 +58,9 @@ func newTerminal(t *testing.T, width, height int) *terminal {
 			t.Error(err)
 		}
 		x.client.abandon()
-		_ = x.screen.Close()
-		_ = in.Close()
+		_ = x.screen.InputPipe().(io.Closer).Close() // Close of the emulator itself races with its readers.
 		<-replies
+		close(x.input.typed)
 		if err := m.journal.close(); err != nil {
 			t.Error(err)
 		}
@@ -67,17 +68,46 @@ func newTerminal(t *testing.T, width, height int) *terminal {
 	return x
 }
 
+// keyboard is an input that takes what is typed without waiting for a reader,
+// as a terminal does.
+type keyboard struct {
+	typed chan []byte
+	rest  []byte
+}
+
+func (k *keyboard) Write(p []byte) (int, error) {
+	k.typed <- append([]byte(nil), p...)
+	return len(p), nil
+}
+
+func (k *keyboard) Read(p []byte) (int, error) {
+	if len(k.rest) == 0 {
+		next, open := <-k.typed
+		if !open {
+			return 0, io.EOF
+		}
+		k.rest = next
+	}
+	n := copy(p, k.rest)
+	k.rest = k.rest[n:]
+	return n, nil
+}
+
 // lineDiscipline turns a line feed into a line break, as a terminal does that is
 // not told otherwise.
-type lineDiscipline struct{ io.Writer }
+type lineDiscipline struct{ x *terminal }
 
 func (w lineDiscipline) Write(p []byte) (int, error) {
-	_, err := io.WriteString(w.Writer, strings.ReplaceAll(strings.ReplaceAll(string(p), "\r\n", "\n"), "\n", "\r\n"))
+	w.x.mu.Lock()
+	defer w.x.mu.Unlock()
+	_, err := io.WriteString(w.x.screen, strings.ReplaceAll(strings.ReplaceAll(string(p), "\r\n", "\n"), "\n", "\r\n"))
 	return len(p), err
 }
 
 // text returns the whole terminal: what scrolled away and the screen.
 func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	var b strings.Builder
 	for i := range x.screen.ScrollbackLen() {
 		for col := range x.screen.Width() {
@@ -107,11 +137,6 @@ func (x *terminal) until(what string, ok func(text string) bool) string {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
-}
-
-func (x *terminal) shows(s string) string {
-	x.t.Helper()
-	return x.until(fmt.Sprintf("%q", s), func(text string) bool { return strings.Contains(text, s) })
 }
 
 // numbers returns the numbers of the numbered lines of a text, in order.

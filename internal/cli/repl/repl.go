@@ -159,6 +159,8 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case widgets.SpinnerTickMsg:
 		m.answerAllowed()
 		return m.spinner.Update(msg)
+	case paintedMsg:
+		m.frame.painted = true
 	case printedMsg:
 		m.transcript.printing = false
 	case terminateMsg:

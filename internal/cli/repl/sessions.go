@@ -145,7 +145,7 @@ func (m *Model) handleOpened(msg openedMsg) tea.Cmd {
 		return m.next()
 	}
 	m.journal, m.state, m.broken = msg.journal, msg.state, false
-	m.meter.restore(msg.events)
+	m.restoreMeter(msg.events)
 	if m.client != nil {
 		m.meter.budget = m.client.Sizes().Budget
 	}

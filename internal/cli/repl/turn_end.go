@@ -25,7 +25,7 @@ func (m *Model) endTurn() tea.Cmd {
 	m.pristine = false
 	m.showEnd(*turn.End())
 	if usage, known := turn.Handler().Usage(); known {
-		m.meter.add(m.choice.Name, usage)
+		m.count(m.choice.Name, usage)
 	}
 	if answer := turn.Answer(); answer != "" {
 		m.lastAnswer = answer

@@ -6,41 +6,32 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"keen/internal/cli/repl/render"
-	"keen/internal/llm"
 )
 
 // showUsage shows what the session cost so far, by model.
 func (m *Model) showUsage(string) tea.Cmd {
-	usage, _ := m.tokens()
-	if usage == nil {
+	rows := m.usage()
+	if len(rows) == 0 {
 		m.note("No provider has reported any usage in this session yet.")
 		return nil
 	}
-	rows := append([]modelUsage(nil), m.meter.models...)
-	if m.stream.active() {
-		if running, known := m.stream.turn.Handler().Usage(); known {
-			rows = append(rows, modelUsage{model: m.choice.Name + " (running)", usage: running})
-		}
-	}
 	table := render.TableData{Headers: []string{"Model", "Input", "Cached", "Output", "Thinking", "Cost"}, Right: []int{1, 2, 3, 4, 5}}
-	for _, r := range rows {
-		table.Rows = append(table.Rows, m.usageRow(r.model, r.usage))
+	for i, r := range rows {
+		name := r.model
+		if i >= len(m.meter.models) {
+			name += " (running)"
+		}
+		cost := render.Unknown
+		if r.dollars != nil {
+			cost = render.Cost(*r.dollars)
+		}
+		table.Rows = append(table.Rows, []string{
+			name, render.Tokens(r.usage.InputTokens), render.Tokens(r.usage.CacheReadTokens), render.Tokens(r.usage.OutputTokens),
+			render.Tokens(r.usage.ReasoningTokens), cost,
+		})
 	}
 	m.say(blockNote, render.Table(m.theme, table, m.width))
 	return nil
-}
-
-func (m *Model) usageRow(model string, u llm.Usage) []string {
-	cost := render.Unknown
-	if m.options.Cost != nil {
-		if dollars, known := m.options.Cost(model, u); known {
-			cost = render.Cost(dollars)
-		}
-	}
-	return []string{
-		model, render.Tokens(u.InputTokens), render.Tokens(u.CacheReadTokens), render.Tokens(u.OutputTokens),
-		render.Tokens(u.ReasoningTokens), cost,
-	}
 }
 
 // plural returns "1 line" or "3 lines".

@@ -21,7 +21,16 @@ type frame struct {
 	// drawn is when it was drawn; due says that a tick will draw the next.
 	drawn time.Time
 	due   bool
+	// painted says that Bubble Tea has put a picture on the screen: nothing
+	// can be printed above it before.
+	painted bool
 }
+
+// paintTime is how long the first picture needs at most.
+const paintTime = 50 * time.Millisecond
+
+// paintedMsg says that the first picture is on the screen.
+type paintedMsg struct{}
 
 // frameMsg says that it is time for a picture.
 type frameMsg struct{}
@@ -43,6 +52,7 @@ func (m *Model) draw(msg tea.Msg) tea.Cmd {
 	if !m.sized {
 		return nil
 	}
+	first := m.frame.drawn.IsZero()
 	m.frame.drawn = m.now()
 	if m.leaving.final {
 		return m.drawLast()
@@ -60,7 +70,18 @@ func (m *Model) draw(msg tea.Msg) tea.Cmd {
 	lines := make([]string, 0, limit)
 	lines = append(append(append(lines, m.transcript.lines...), live...), chrome...)
 	m.frame.view = m.picture(lines, cursor)
-	return m.transcript.print(m.height - limit)
+	if first {
+		return tea.Tick(paintTime, func(time.Time) tea.Msg { return paintedMsg{} })
+	}
+	return m.print()
+}
+
+// print prints what left the picture, as much as there is room for above it.
+func (m *Model) print() tea.Cmd {
+	if !m.frame.painted {
+		return nil
+	}
+	return m.transcript.print(m.height - m.limit())
 }
 
 func (m *Model) drawLater(wait time.Duration) tea.Cmd {
@@ -81,7 +102,7 @@ func (m *Model) drawLast() tea.Cmd {
 	limit := m.limit()
 	m.transcript.evict(len(m.transcript.lines) + len(farewell) - limit)
 	m.frame.view = m.picture(append(slices.Clone(m.transcript.lines), farewell...), nil)
-	if print := m.transcript.print(m.height - limit); print != nil || m.transcript.printing {
+	if print := m.print(); print != nil || len(m.transcript.unprinted) > 0 || m.transcript.printing {
 		return print
 	}
 	return tea.Quit
