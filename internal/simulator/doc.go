@@ -15,8 +15,9 @@
 // the table in wire.go.
 //
 // The package knows nothing of Keen's clients and uses no provider's client, so
-// that it is an independent check of both. It does not run tools and does not
-// judge what the model is told, only whether a provider would take it.
+// that it is an independent check of both; only the frames of Bedrock's streams
+// are made by AWS's own encoder. It does not run tools and does not judge what
+// the model is told, only whether a provider would take it.
 //
 // The server starts one goroutine, and net/http one for each connection;
 // [Server.Close] ends them all and waits for them. Scripts run one at a time,

@@ -10,16 +10,19 @@ import (
 // WireGemini is Google's generateContent.
 const WireGemini Wire = "gemini"
 
-// geminiWire implements [wire]. Turns alternate, a turn of function responses
-// follows each turn of function calls and has as many parts, and calls of the
-// running turn carry the thought signature they came with.
+// geminiWire implements [wire]. It streams server-sent events only.
 type geminiWire struct{}
 
 func (geminiWire) matches(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, ":streamGenerateContent")
 }
 
-func (geminiWire) credential(r *http.Request) string { return r.Header.Get("X-Goog-Api-Key") }
+func (geminiWire) credential(r *http.Request) string {
+	if key := r.Header.Get("X-Goog-Api-Key"); key != "" {
+		return key
+	}
+	return r.URL.Query().Get("key")
+}
 
 func (geminiWire) contentType() string { return "text/event-stream" }
 
@@ -31,7 +34,7 @@ type geminiBody struct {
 		Functions []json.RawMessage `json:"functionDeclarations"`
 	} `json:"tools"`
 	Config struct {
-		MaxOutputTokens int `json:"maxOutputTokens"`
+		MaxOutputTokens *int `json:"maxOutputTokens"`
 	} `json:"generationConfig"`
 }
 
@@ -49,9 +52,11 @@ type geminiPart struct {
 		Args json.RawMessage `json:"args"`
 	} `json:"functionCall"`
 	Response *struct {
-		Name     string         `json:"name"`
-		Response map[string]any `json:"response"`
+		Name     string          `json:"name"`
+		Response json.RawMessage `json:"response"`
 	} `json:"functionResponse"`
+	Blob json.RawMessage `json:"inlineData"`
+	File json.RawMessage `json:"fileData"`
 }
 
 func (geminiWire) parse(r *http.Request, body []byte) (*Request, *problem) {
@@ -59,10 +64,12 @@ func (geminiWire) parse(r *http.Request, body []byte) (*Request, *problem) {
 	model := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	request.Model = strings.TrimSuffix(model, ":streamGenerateContent")
 	var b geminiBody
-	if err := json.Unmarshal(body, &b); err != nil {
+	if err := decodeBody(body, &b); err != nil {
 		return request, broken("Invalid JSON payload received: %v", err)
 	}
-	request.MaxOutput = b.Config.MaxOutputTokens
+	if limit := b.Config.MaxOutputTokens; limit != nil {
+		request.MaxOutput = max(0, *limit)
+	}
 	for _, part := range b.System.Parts {
 		if part.Text != nil {
 			request.System += *part.Text
@@ -70,13 +77,16 @@ func (geminiWire) parse(r *http.Request, body []byte) (*Request, *problem) {
 	}
 	for _, t := range b.Tools {
 		for _, definition := range t.Functions {
-			request.Tools = append(request.Tools, namedTool(definition, "name"))
+			request.Tools = append(request.Tools, namedTool(definition))
 		}
 	}
 	for _, turn := range b.Contents {
 		request.Messages = append(request.Messages, turn.neutral())
 	}
-	return request, b.check(request.Model)
+	if r.URL.Query().Get("alt") != "sse" {
+		return request, broken("This server only streams server-sent events: add alt=sse to the address.")
+	}
+	return request, b.check(request.Model, request.Tools)
 }
 
 func (t geminiTurn) neutral() Message {
@@ -89,13 +99,7 @@ func (t geminiTurn) neutral() Message {
 		case part.Call != nil:
 			m.Calls = append(m.Calls, Call{Name: part.Call.Name, Input: string(part.Call.Args)})
 		case part.Response != nil:
-			output := ""
-			for _, key := range []string{"output", "error"} {
-				if text, ok := part.Response.Response[key].(string); ok {
-					output = text
-				}
-			}
-			m.Results = append(m.Results, Result{Output: output})
+			m.Results = append(m.Results, Result{Output: geminiOutput(part.Response.Response)})
 		case part.Text != nil && part.Thought:
 			m.Reasoning += *part.Text
 		case part.Text != nil:
@@ -108,164 +112,96 @@ func (t geminiTurn) neutral() Message {
 	return m
 }
 
-// check judges a request by the rules of the wire.
-func (b geminiBody) check(model string) *problem {
-	n := len(b.Contents)
-	switch {
-	case n == 0:
-		return broken("* GenerateContentRequest.contents: contents is not specified")
-	case b.Contents[0].Role != "user":
-		return broken("Please ensure that the conversation starts with a user role.")
-	case b.Contents[n-1].Role == "model":
-		return broken("Please ensure that single turn requests end with a user role or the role field is empty.")
+// geminiOutput is the text in a function response, which Google asks to be
+// called output or error; what has another form is returned whole.
+func geminiOutput(response json.RawMessage) string {
+	var fields struct {
+		Output *string `json:"output"`
+		Error  *string `json:"error"`
 	}
-	running := 0
-	for i, turn := range b.Contents {
-		calls, responses := turn.count()
-		if len(turn.Parts) == 0 {
-			return broken("* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.", i)
-		}
-		if responses == 0 && turn.Role != "model" {
-			running = i
-		}
-		before := 0
-		if i > 0 {
-			if sameSpeaker(b.Contents[i-1].Role, turn.Role) {
-				return broken("Please ensure that multiturn requests alternate between user and model.")
-			}
-			before, _ = b.Contents[i-1].count()
-		}
-		if responses != before {
-			return broken("Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
-		}
-		if calls > 0 && turn.Role != "model" || responses > 0 && turn.Role == "model" {
-			return broken("Please ensure that function call turn comes immediately after a user turn or after a function response turn.")
-		}
-		for _, part := range turn.Parts {
-			if part.Call != nil && !isObject(part.Call.Args) && part.Call.Args != nil {
-				return broken("Invalid value at contents[%d]: args is not an object", i)
-			}
-		}
+	switch err := json.Unmarshal(response, &fields); {
+	case err == nil && fields.Error != nil:
+		return *fields.Error
+	case err == nil && fields.Output != nil:
+		return *fields.Output
 	}
-	return b.checkSignatures(running, model)
-}
-
-func sameSpeaker(a, b string) bool { return (a == "model") == (b == "model") }
-
-func (t geminiTurn) count() (calls, responses int) {
-	for _, part := range t.Parts {
-		if part.Call != nil {
-			calls++
-		}
-		if part.Response != nil {
-			responses++
-		}
-	}
-	return calls, responses
-}
-
-// checkSignatures demands the signature of the first call of each step of the
-// running turn, as Gemini 3 does.
-func (b geminiBody) checkSignatures(running int, model string) *problem {
-	if !strings.Contains(model, "gemini-3") {
-		return nil
-	}
-	for i, turn := range b.Contents[running:] {
-		for _, part := range turn.Parts {
-			if part.Call == nil {
-				continue
-			}
-			if part.Signature != signature(part.Call.Name) {
-				return broken("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly: contents[%d], function call `%s`.", running+i, part.Call.Name)
-			}
-			break
-		}
-	}
-	return nil
+	return string(response)
 }
 
 func (geminiWire) reject(p problem) rejection {
-	status, name, message := geminiProblem(p)
-	return rejection{status: status, body: geminiError(status, name, message)}
+	e := geminiProblem(p)
+	return rejection{status: e.status, body: e.body()}
 }
 
-func geminiError(status int, name, message string) string {
-	return mustJSON(map[string]any{"error": map[string]any{"code": status, "message": message, "status": name}})
+// geminiError is an error in Google's form.
+type geminiError struct {
+	status        int
+	name, message string
+	// reason is a detail for programs, often empty.
+	reason string
 }
 
-func geminiProblem(p problem) (status int, name, message string) {
+func (e geminiError) body() string {
+	fields := map[string]any{"code": e.status, "message": e.message, "status": e.name}
+	if e.reason != "" {
+		fields["details"] = []any{map[string]string{
+			"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": e.reason, "domain": "googleapis.com",
+		}}
+	}
+	return mustJSON(map[string]any{"error": fields})
+}
+
+func geminiProblem(p problem) geminiError {
+	e := geminiError{status: http.StatusBadRequest, name: "INVALID_ARGUMENT"}
 	switch p.kind {
 	case problemRule:
-		return http.StatusBadRequest, "INVALID_ARGUMENT", p.message
+		e.message = p.message
 	case problemWindow:
-		return http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).", p.input, p.limit)
+		needed := p.input
+		if needed <= p.limit {
+			needed += p.output
+		}
+		e.message = fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (%d).", needed, p.limit)
 	case problemOutput:
-		return http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf("max_output_tokens is too large: %d. This model supports at most %d completion tokens, whereas you provided %d.", p.output, p.limit, p.output)
-	case problemNoKey, problemWrongKey:
-		return http.StatusBadRequest, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."
+		e.message = fmt.Sprintf("Unable to submit request because it has a maxOutputTokens value of %d but the supported range is from 1 (inclusive) to %d (exclusive). Update the value and try again.", p.output, p.limit+1)
+	case problemNoKey:
+		return geminiError{
+			status: http.StatusForbidden, name: "PERMISSION_DENIED",
+			message: "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
+		}
+	case problemWrongKey:
+		e.message, e.reason = "API key not valid. Please pass a valid API key.", "API_KEY_INVALID"
+	case problemStatus:
+		return geminiStatus(p.status)
 	}
-	switch p.status {
-	case http.StatusTooManyRequests:
-		return p.status, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."
+	return e
+}
+
+// geminiStatus is the usual error for a status.
+func geminiStatus(status int) geminiError {
+	e := geminiError{status: status}
+	switch status {
+	case http.StatusUnauthorized:
+		e.name, e.message = "UNAUTHENTICATED", "Request had invalid authentication credentials."
+	case http.StatusForbidden:
+		e.name, e.message = "PERMISSION_DENIED", "The caller does not have permission"
 	case http.StatusNotFound:
-		return p.status, "NOT_FOUND", "models/unknown is not found for API version v1beta"
-	case http.StatusServiceUnavailable, 529:
-		return http.StatusServiceUnavailable, "UNAVAILABLE", "The model is overloaded. Please try again later."
+		e.name, e.message = "NOT_FOUND", "The model is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see the list of available models and their supported methods."
+	case http.StatusTooManyRequests:
+		e.name, e.message = "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."
+	case http.StatusServiceUnavailable, statusOverloaded:
+		e.name, e.message = "UNAVAILABLE", "The model is overloaded. Please try again later."
+	case http.StatusGatewayTimeout:
+		e.name, e.message = "DEADLINE_EXCEEDED", "Deadline expired before operation could complete."
+	default:
+		e.name, e.message = "INTERNAL", "An internal error has occurred. Please retry or report."
+		if status < http.StatusInternalServerError {
+			e.name, e.message = "INVALID_ARGUMENT", http.StatusText(status)
+		}
 	}
-	return p.status, "INTERNAL", "An internal error has occurred."
+	return e
 }
 
 func (geminiWire) failure(p problem) event {
-	status, name, message := geminiProblem(p)
-	return event{data: []byte("data: " + geminiError(status, name, message) + "\n\n")}
-}
-
-func (geminiWire) events(a answer) []event {
-	var events []event
-	add := func(part eventPart, candidate map[string]any, usage *Usage) {
-		candidate["index"] = 0
-		chunk := map[string]any{"candidates": []any{candidate}, "modelVersion": a.request.Model}
-		if usage != nil {
-			chunk["usageMetadata"] = map[string]int{
-				"promptTokenCount": usage.Input, "candidatesTokenCount": usage.Output - usage.Reasoning,
-				"thoughtsTokenCount": usage.Reasoning, "cachedContentTokenCount": usage.Cached, "totalTokenCount": usage.Input + usage.Output,
-			}
-		}
-		events = append(events, event{data: []byte("data: " + mustJSON(chunk) + "\n\n"), part: part})
-	}
-	content := func(part map[string]any) map[string]any {
-		return map[string]any{"content": map[string]any{"role": "model", "parts": []any{part}}}
-	}
-	for _, piece := range pieces(a.reply.Reasoning, a.reply.ChunkBytes) {
-		add(eventContent, content(map[string]any{"text": piece, "thought": true}), nil)
-	}
-	for _, piece := range pieces(a.reply.Text, a.reply.ChunkBytes) {
-		add(eventContent, content(map[string]any{"text": piece}), nil)
-	}
-	for i, call := range a.reply.Calls {
-		if a.reply.Stop == StopLength && !json.Valid([]byte(call.Input)) {
-			continue // Calls are never sent in pieces.
-		}
-		part := map[string]any{"functionCall": map[string]any{"name": call.Name, "args": json.RawMessage(call.Input)}}
-		if i == 0 {
-			part["thoughtSignature"] = signature(call.Name)
-		}
-		add(eventContent, content(part), nil)
-	}
-	add(eventEnd, map[string]any{"finishReason": geminiStop(a.reply.Stop)}, a.usage)
-	return events
-}
-
-func geminiStop(s Stop) string {
-	switch s {
-	case StopEnd, StopToolCalls:
-		return "STOP"
-	case StopLength:
-		return "MAX_TOKENS"
-	case StopContentFilter:
-		return "SAFETY"
-	case StopContextWindow:
-		return "MODEL_CONTEXT_WINDOW_EXCEEDED"
-	}
-	return string(s)
+	return event{data: []byte("data: " + geminiProblem(p).body() + "\n\n")}
 }
