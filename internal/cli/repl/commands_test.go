@@ -293,7 +293,7 @@ func TestTheHistoryIsReadAndWritten(t *testing.T) {
 }
 
 func TestTheExternalEditorEditsThePrompt(t *testing.T) {
-	run := &editorRun{command: []string{"sh", "-c", `printf ' and more' >> "$0"`}, environ: []string{"PATH=" + os.Getenv("PATH")}, text: "a prompt"}
+	run := &editorRun{command: `sh -c "printf ' and more' >> \"\$0\""`, environ: []string{"PATH=" + os.Getenv("PATH")}, text: "a prompt"}
 	if err := run.Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -275,22 +275,27 @@ func TestATurnThatCannotStartIsAnError(t *testing.T) {
 }
 
 func TestB70_EscStopsAManualCompactionAtAnyMoment(t *testing.T) {
-	for name, said := range map[string]string{"before the first byte": "", "in the middle of the text": "## Goal\nhalf of"} {
+	retry := llm.StreamEvent{Type: llm.StreamEventTypeRetry, Retry: &llm.RetryInfo{Attempt: 1, Delay: time.Minute, Err: errors.New("reset")}}
+	for name, said := range map[string][]llm.StreamEvent{
+		"before the first byte": nil, "in the middle of the text": {chunk("## Goal\nhalf of")}, "while it waits to try again": {chunk("## Goal"), retry},
+	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(p *program) {
 				p.enter("do it")
 				p.does(step(1), chunk("Done."), done())
 				state := p.m.state.Messages()
 				p.client.compact = func(ctx context.Context, _ []llm.Message, emit func(llm.StreamEvent)) error {
-					if said != "" {
-						emit(chunk(said))
+					for _, e := range said {
+						emit(e)
 					}
 					<-ctx.Done()
 					return ctx.Err()
 				}
 				p.enter("/compact")
 				p.pass(time.Second)
-				p.sees("Compacting...")
+				if p.m.compaction.mode != compactionManual {
+					t.Fatal("no compaction is running")
+				}
 				p.key("esc")
 				p.idle()
 				p.sees("Compaction cancelled.")

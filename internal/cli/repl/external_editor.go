@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -27,7 +28,7 @@ func (m *Model) openEditor() tea.Cmd {
 	if strings.TrimSpace(command) == "" {
 		return m.notify("Set $EDITOR to edit prompts in your own editor")
 	}
-	run := &editorRun{command: strings.Fields(command), environ: m.options.Environ, text: m.editor.Value()}
+	run := &editorRun{command: command, environ: m.options.Environ, text: m.editor.Value()}
 	return tea.Exec(run, func(err error) tea.Msg { return editedMsg{text: run.text, err: err} })
 }
 
@@ -41,7 +42,8 @@ func (m *Model) handleEdited(msg editedMsg) tea.Cmd {
 
 // editorRun is a [tea.ExecCommand] that edits a text.
 type editorRun struct {
-	command        []string
+	// command is a shell command that takes the file as its last argument.
+	command        string
 	environ        []string
 	text           string
 	stdin          io.Reader
@@ -49,8 +51,15 @@ type editorRun struct {
 }
 
 func (r *editorRun) SetStdin(in io.Reader)   { r.stdin = in }
-func (r *editorRun) SetStdout(out io.Writer) { r.stdout = out }
 func (r *editorRun) SetStderr(out io.Writer) { r.stderr = out }
+
+// SetStdout gives the editor the terminal itself.
+func (r *editorRun) SetStdout(out io.Writer) {
+	r.stdout = out
+	if terminal, ok := out.(terminalFile); ok {
+		r.stdout = terminal.File
+	}
+}
 
 // Run edits the text in a temporary file.
 func (r *editorRun) Run() (err error) {
@@ -63,10 +72,14 @@ func (r *editorRun) Run() (err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write the prompt for the editor: %w", err)
 	}
-	editor := exec.Command(r.command[0], append(r.command[1:len(r.command):len(r.command)], file.Name())...) //nolint:gosec // the user's own editor
+	editor := exec.Command("sh", "-c", r.command+` "$@"`, r.command, file.Name()) //nolint:gosec // the user's own editor
+	if runtime.GOOS == "windows" {
+		words := append(strings.Fields(r.command), file.Name())
+		editor = exec.Command(words[0], words[1:]...) //nolint:gosec // the user's own editor
+	}
 	editor.Env, editor.Stdin, editor.Stdout, editor.Stderr = r.environ, r.stdin, r.stdout, r.stderr
 	if err := editor.Run(); err != nil {
-		return fmt.Errorf("run %s: %w", r.command[0], err)
+		return fmt.Errorf("run %s: %w", r.command, err)
 	}
 	text, err := os.ReadFile(file.Name())
 	if err != nil {

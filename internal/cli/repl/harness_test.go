@@ -269,6 +269,8 @@ type playedClient struct {
 	mu    sync.Mutex
 	turns []*playedTurn
 	over  chan struct{}
+	// first is closed when a turn starts.
+	first chan struct{}
 	// compact plays the requests of manual compactions.
 	compact  func(ctx context.Context, request []llm.Message, emit func(llm.StreamEvent)) error
 	stubborn bool
@@ -286,6 +288,15 @@ func (c *playedClient) all() []*playedTurn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.turns)
+}
+
+// starts returns a channel that is closed when the first turn starts. It is
+// asked for before that.
+func (c *playedClient) starts() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.first = make(chan struct{})
+	return c.first
 }
 
 func (c *playedClient) abandon() {
@@ -335,7 +346,9 @@ func (c *playedClient) StreamChat(ctx context.Context, request []llm.Message, _ 
 		return out, nil
 	}
 	turn := &playedTurn{request: llm.CloneMessages(request), queue: make(chan llm.StreamEvent, 1<<16), ctx: ctx}
-	c.turns = append(c.turns, turn)
+	if c.turns = append(c.turns, turn); len(c.turns) == 1 && c.first != nil {
+		close(c.first)
+	}
 	stubborn := c.stubborn
 	go func() {
 		defer close(out)

@@ -45,10 +45,12 @@ func newTerminal(t *testing.T, width, height int) *terminal {
 		defer close(replies)
 		_, _ = io.Copy(x.input, x.screen)
 	}()
-	program := tea.NewProgram(m, tea.WithInput(x.input), tea.WithOutput(lineDiscipline{x}), tea.WithWindowSize(width, height),
+	output, flush := joined(lineDiscipline{x})
+	program := tea.NewProgram(m, tea.WithInput(x.input), tea.WithOutput(output), tea.WithWindowSize(width, height),
 		tea.WithoutSignals(), tea.WithFPS(framesPerSecond), tea.WithEnvironment([]string{"TERM=xterm-256color", "COLORTERM=truecolor"}))
 	go func() {
 		_, err := program.Run()
+		flush()
 		m.stop()
 		x.done <- err
 	}()
@@ -179,5 +181,44 @@ func TestEveryLineOfALongAnswerStandsInTheTerminalOnceAndInOrder(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestRunStoresWhatWasDoneWhenTheProcessEnds(t *testing.T) {
+	store, err := session.NewStore(t.TempDir(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &playedClient{}
+	defer client.abandon()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	ran := make(chan error, 1)
+	started := client.starts()
+	typed := &keyboard{typed: make(chan []byte)}
+	defer close(typed.typed)
+	go func() {
+		ran <- Run(ctx, Options{
+			NewClient:   func(context.Context, ModelChoice) (Client, error) { return client, nil },
+			NewRegistry: noTools, NewState: newState, Sessions: StoredSessions{Store: store},
+			Config: &memoryConfig{choice: ModelChoice{Name: "acme/one"}}, Prompt: "do it",
+			Environ: []string{"TERM=xterm"},
+		}, typed, io.Discard)
+	}()
+	<-started
+	end()
+	if err := <-ran; err != nil {
+		t.Fatal(err)
+	}
+	info, err := store.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := store.Load(info.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := events[len(events)-1]; last.Outcome != session.OutcomeInterrupted {
+		t.Errorf("the last event is %+v", last)
 	}
 }

@@ -79,7 +79,9 @@ type Model struct {
 	live       liveView
 	// pristine says that there is nothing but the start screen.
 	pristine bool
-	frame    frame
+	// lastSession says what could be resumed.
+	lastSession string
+	frame       frame
 }
 
 // New returns the program in its first state. Run it with [Run], or give it
@@ -193,6 +195,9 @@ func (m *Model) handleResult(msg tea.Msg) tea.Cmd {
 		return m.handleJobEnded(msg)
 	case branchMsg:
 		m.branch = string(msg)
+	case lastSessionMsg:
+		m.lastSession = string(msg)
+		m.restyle()
 	case historyMsg:
 		m.history = append(msg, m.history...)
 		m.editor.SetHistory(m.history)
@@ -272,7 +277,7 @@ func (m *Model) fail(err error) {
 // welcome shows the start screen.
 func (m *Model) welcome() {
 	m.transcript.add(blockNote, render.WelcomeScreen(m.theme, render.Welcome{
-		Version: m.options.Version, Dir: m.options.Dir, Home: m.options.Home, Model: m.choice.Name,
+		Version: m.options.Version, Dir: m.options.Dir, Home: m.options.Home, Model: m.choice.Name, Last: m.lastSession,
 		Notices: m.options.Notices,
 		Tips:    []string{"/help shows the commands and keys, @ names a file, ! runs a shell command"},
 	}, m.width))
@@ -294,6 +299,7 @@ func (m *Model) reset() {
 	m.live.reset()
 	m.spinner.Stop()
 	m.dropAsks()
+	m.leaving.armed = false // What Ctrl+C was for has happened.
 }
 
 // work shows that something goes on.

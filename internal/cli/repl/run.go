@@ -24,7 +24,9 @@ func Run(ctx context.Context, o Options, stdin io.Reader, stdout io.Writer) erro
 	}
 	m := New(o)
 	defer m.stop()
-	program := tea.NewProgram(m, tea.WithInput(stdin), tea.WithOutput(stdout), tea.WithEnvironment(o.Environ),
+	output, flush := joined(stdout)
+	defer flush()
+	program := tea.NewProgram(m, tea.WithInput(stdin), tea.WithOutput(output), tea.WithEnvironment(o.Environ),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())
 	ended := make(chan struct{})
 	watched := make(chan struct{})

@@ -35,7 +35,7 @@ func (m *Model) open() tea.Cmd {
 	} else {
 		client = m.openClient(m.choice, keepChoice)
 	}
-	session := m.freshSession("")
+	session := tea.Batch(m.freshSession(""), m.lookUpLast())
 	if m.options.Resume != "" {
 		session = m.openStored("", func(s Sessions) (OpenedSession, error) { return s.Open(m.options.Resume) })
 	}
@@ -43,6 +43,34 @@ func (m *Model) open() tea.Cmd {
 		m.enqueue(m.options.Prompt)
 	}
 	return tea.Batch(session, client)
+}
+
+// lastSessionMsg says what could be resumed.
+type lastSessionMsg string
+
+// lookUpLast finds the latest session of the directory.
+func (m *Model) lookUpLast() tea.Cmd {
+	sessions, now := m.options.Sessions, m.now
+	return func() tea.Msg {
+		infos, err := sessions.List()
+		if err != nil {
+			return nil // Whoever asks for the list gets the error.
+		}
+		for _, info := range infos {
+			if info.Turns > 0 {
+				return lastSessionMsg(fmt.Sprintf("%s, %s: /resume", titleOf(info), render.Age(now().Sub(info.Updated))))
+			}
+		}
+		return nil
+	}
+}
+
+// titleOf returns what a session is called in a list.
+func titleOf(info session.Info) string {
+	if info.Title != "" {
+		return info.Title
+	}
+	return info.Preview
 }
 
 // freshSession begins a new session.
@@ -217,12 +245,8 @@ func (m *Model) handleSessions(msg sessionsMsg) tea.Cmd {
 	now := m.now()
 	items := make([]widgets.Item, len(infos))
 	for i, info := range infos {
-		title := info.Title
-		if title == "" {
-			title = info.Preview
-		}
 		items[i] = widgets.Item{
-			Text: title, Value: info.ID,
+			Text: titleOf(info), Value: info.ID,
 			Detail: fmt.Sprintf("%s %s %d prompts", render.Age(now.Sub(info.Updated)), m.theme.Glyphs.Separator, info.Turns),
 		}
 	}

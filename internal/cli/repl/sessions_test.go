@@ -88,6 +88,16 @@ func TestTheProgramStartsWithASession(t *testing.T) {
 	})
 }
 
+func TestTheStartScreenNamesTheLatestSession(t *testing.T) {
+	play(t, func(p *program) {
+		p.sees("do it, just now: /resume")
+		p.enter("/resume")
+		p.sees("Now it is changed.")
+	}, func(o *Options) {
+		(&program{t: t, options: o}).saved(compactedSession()...)
+	})
+}
+
 func TestASessionThatWasCutOffSaysSo(t *testing.T) {
 	for name, events := range map[string][]session.Event{
 		"before the first step": {{Kind: session.KindUserMessage, Text: "do it"}},
@@ -223,6 +233,17 @@ func TestCtrlCTwiceLeaves(t *testing.T) {
 		if !p.quit {
 			t.Error("two presses did not leave the program")
 		}
+	})
+}
+
+func TestCtrlCAfterAnInterruptedTurnDoesNotLeave(t *testing.T) {
+	play(t, func(p *program) {
+		p.working()
+		p.key("ctrl+c", "ctrl+c")
+		if p.quit {
+			t.Error("the second press left the program, although the turn had ended")
+		}
+		p.sees("Press Ctrl+C again to leave")
 	})
 }
 

@@ -95,9 +95,9 @@ func (m *Model) drawLater(wait time.Duration) tea.Cmd {
 // drawLast leaves the transcript in the terminal, says how to come back, and
 // ends the program when all is printed.
 func (m *Model) drawLast() tea.Cmd {
-	var farewell []string
+	farewell := []string{""} // Bubble Tea erases the last line.
 	if id := m.journal.id(); id != "" {
-		farewell = []string{"", render.Truncate(m.theme.Dim.Styled("Go on with: keen --resume "+id), m.width)}
+		farewell = []string{"", render.Truncate(m.theme.Dim.Styled("Go on with: keen --resume "+id), m.width), ""}
 	}
 	limit := m.limit()
 	m.transcript.evict(len(m.transcript.lines) + len(farewell) - limit)
