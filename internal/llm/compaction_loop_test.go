@@ -351,11 +351,11 @@ func TestDecision09_FailedAttemptWaitsForGrowth(t *testing.T) {
 
 func TestDecision09_CompactionsAreBoundedForEveryScript(t *testing.T) {
 	// B41: for any tool results up to the window, compactions <= requests/2 + 1.
-	for seed := range int64(60) {
+	for seed := range int64(20) {
 		rng := rand.New(rand.NewSource(seed))
 		a := small()
 		a.hard = a.window
-		steps := 5 + rng.Intn(30)
+		steps := 5 + rng.Intn(20)
 		a.script = func(r fakeRequest) fakeReply {
 			if r.Compaction {
 				if rng.Intn(6) == 0 {

@@ -61,7 +61,7 @@ func (a *App) runInteractive(ctx context.Context, f interactiveFlags, args []str
 	if err != nil {
 		return usageError(err)
 	}
-	s := &screen{app: a, flags: f, dir: dir, project: project}
+	s := &screen{app: a, flags: f, dir: dir, project: project, registry: providers.NewRegistry()}
 	if err := s.load(ctx); err != nil {
 		return usageError(err)
 	}
@@ -90,6 +90,8 @@ type screen struct {
 	flags   interactiveFlags
 	dir     string
 	project *config.Project
+	// registry is kept, because it reads its models only once.
+	registry *providers.Registry
 
 	mu       sync.Mutex
 	resolved config.Resolved
@@ -234,17 +236,16 @@ func (s *screen) projectAllowed() []string {
 // models lists the models of the providers that can be used: the configured
 // one first, then those with a key or an account, then what runs here.
 func (s *screen) models(ctx context.Context) ([]repl.ModelInfo, error) {
-	registry := providers.NewRegistry()
 	s.mu.Lock()
 	current := s.resolved.Provider.V
 	s.mu.Unlock()
 	var list []repl.ModelInfo
 	add := func(p providers.Provider) {
-		for _, m := range registry.Models(p) {
+		for _, m := range s.registry.Models(p) {
 			list = append(list, repl.ModelInfo{Name: p.ID + "/" + m.ID, Detail: windowDetail(m.ContextWindow), Efforts: m.Efforts})
 		}
 	}
-	all := registry.All()
+	all := s.registry.All()
 	slices.SortStableFunc(all, func(a, b providers.Provider) int {
 		return boolInt(b.ID == current) - boolInt(a.ID == current)
 	})
@@ -283,12 +284,11 @@ func windowDetail(tokens int) string {
 // cost is what usage of a model costs in US dollars by the embedded prices.
 func (s *screen) cost(model string, u llm.Usage) (float64, bool) {
 	provider, name, ok := strings.Cut(model, "/")
-	registry := providers.NewRegistry()
-	p, known := registry.Lookup(provider)
+	p, known := s.registry.Lookup(provider)
 	if !ok || !known {
 		return 0, false
 	}
-	m, known := registry.Model(p, name)
+	m, known := s.registry.Model(p, name)
 	if !known || m.PriceInput == 0 && m.PriceOutput == 0 {
 		return 0, false
 	}

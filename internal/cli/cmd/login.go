@@ -113,14 +113,13 @@ func (a *App) localServers(ctx context.Context) []providers.LocalServer {
 // environment, servers that run here, a sign-in.
 func (s *screen) setup(ctx context.Context) []repl.SetupChoice {
 	var choices []repl.SetupChoice
-	registry := providers.NewRegistry()
 	use := func(name string) func(context.Context, func(string)) (repl.ModelChoice, error) {
 		return func(context.Context, func(string)) (repl.ModelChoice, error) {
 			choice := repl.ModelChoice{Name: name}
 			return choice, s.SetChoice(choice)
 		}
 	}
-	for _, p := range registry.All() {
+	for _, p := range s.registry.All() {
 		for _, name := range p.KeyEnv {
 			if s.app.Getenv(name) != "" && p.DefaultModel != "" {
 				choices = append(choices, repl.SetupChoice{Title: "Use " + p.Name, Detail: name + " is set", Apply: use(p.ID + "/" + p.DefaultModel)})
@@ -133,7 +132,7 @@ func (s *screen) setup(ctx context.Context) []repl.SetupChoice {
 			choices = append(choices, repl.SetupChoice{Title: "Use " + m, Detail: "on " + server.Provider + ", which runs here", Apply: use(server.Provider + "/" + m)})
 		}
 	}
-	codex, _ := registry.Lookup(auth.CodexIssuer().Provider)
+	codex, _ := s.registry.Lookup(auth.CodexIssuer().Provider)
 	choices = append(choices, repl.SetupChoice{
 		Title: "Sign in with ChatGPT", Detail: "for the OpenAI Codex provider",
 		Apply: func(ctx context.Context, show func(string)) (repl.ModelChoice, error) {
