@@ -35,8 +35,10 @@ func (m *Model) open() tea.Cmd {
 	} else {
 		client = m.openClient(m.choice, keepChoice)
 	}
-	session := tea.Batch(m.freshSession(""), m.lookUpLast())
-	if m.options.Resume != "" {
+	var session tea.Cmd
+	if m.options.Resume == "" {
+		session = tea.Batch(m.freshSession(""), m.lookUpLast())
+	} else {
 		session = m.openStored("", func(s Sessions) (OpenedSession, error) { return s.Open(m.options.Resume) })
 	}
 	if m.options.Prompt != "" {
