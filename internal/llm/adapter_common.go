@@ -48,6 +48,33 @@ func (c callIDs) take(id string) string {
 	return id
 }
 
+// historyWriter is a conversation as history is put into it, piece by piece.
+type historyWriter interface {
+	appendUser(text string)
+	addText(text string)
+	addCall(call tools.Call)
+	appendResults(results []tools.Result)
+}
+
+// writeHistory puts canonical history into a new conversation and marks its
+// call ids as used.
+func writeHistory(w historyWriter, ids callIDs, history []Message) {
+	for _, e := range formatHistory(history) {
+		switch e.kind {
+		case entryUser:
+			w.appendUser(e.text)
+		case entryAssistant:
+			w.addText(e.text)
+			for _, call := range e.calls {
+				ids.take(call.ID)
+				w.addCall(call)
+			}
+		case entryResults:
+			w.appendResults(e.results)
+		}
+	}
+}
+
 // errCutStream means that a stream ended without its terminal event. It is a
 // transient error: SDKs report it as success.
 var errCutStream = errors.New("the answer ended before its end")

@@ -98,20 +98,7 @@ func (a *anthropicAdapter) start(r turnRequest) (conversation, error) {
 	if a.cfg.Effort != "" {
 		a.think(&c.base, r.OneShot)
 	}
-	for _, e := range formatHistory(r.History) {
-		switch e.kind {
-		case entryUser:
-			c.appendUser(e.text)
-		case entryAssistant:
-			c.addText(e.text)
-			for _, call := range e.calls {
-				c.ids.take(call.ID)
-				c.addCall(call)
-			}
-		case entryResults:
-			c.appendResults(e.results)
-		}
-	}
+	writeHistory(c, c.ids, r.History)
 	return c, nil
 }
 

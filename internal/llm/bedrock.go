@@ -71,20 +71,7 @@ func (a *bedrockAdapter) start(r turnRequest) (conversation, error) {
 		}
 		c.base.ToolConfig = config
 	}
-	for _, e := range formatHistory(r.History) {
-		switch e.kind {
-		case entryUser:
-			c.appendUser(e.text)
-		case entryAssistant:
-			c.addText(e.text)
-			for _, call := range e.calls {
-				c.ids.take(call.ID)
-				c.addCall(call)
-			}
-		case entryResults:
-			c.appendResults(e.results)
-		}
-	}
+	writeHistory(c, c.ids, r.History)
 	return c, nil
 }
 

@@ -90,24 +90,7 @@ func (a *genkitAdapter) start(r turnRequest) (conversation, error) {
 		c.tools = append(c.tools, &ai.ToolDefinition{Name: s.Name, Description: s.Description, InputSchema: schema})
 		c.history.fixed += specTokens(s)
 	}
-	for _, e := range formatHistory(r.History) {
-		switch e.kind {
-		case entryUser:
-			c.appendUser(e.text)
-		case entryAssistant:
-			if e.text != "" {
-				c.add(ai.RoleModel, ai.NewTextPart(e.text), EstimateTokens(e.text)+blockOverhead)
-			}
-			for _, call := range e.calls {
-				c.ids.take(call.ID)
-				if err := c.addCall(call, nil); err != nil {
-					return nil, err
-				}
-			}
-		case entryResults:
-			c.appendResults(e.results)
-		}
-	}
+	writeHistory(c, c.ids, r.History)
 	return c, nil
 }
 
@@ -119,24 +102,30 @@ func (c *genkitConversation) estimate() int { return c.history.estimate() }
 
 func (c *genkitConversation) appendUser(text string) {
 	if c.history.endsWithOutput() {
-		c.add(ai.RoleModel, ai.NewTextPart(interruptedMark), EstimateTokens(interruptedMark)+blockOverhead)
+		c.addText(interruptedMark)
 	}
 	c.add(ai.RoleUser, ai.NewTextPart(text), EstimateTokens(text)+blockOverhead)
 }
 
-// addCall adds a call. part is the part of the answer it came in, which
-// carries its thought signature; nil makes a new one.
-func (c *genkitConversation) addCall(call tools.Call, part *ai.Part) error {
-	c.names[call.ID] = call.Name
-	if part == nil {
-		var input map[string]any
-		if err := json.Unmarshal(call.Input, &input); err != nil {
-			return fmt.Errorf("input of a call of %s: %w", call.Name, err)
-		}
-		part = ai.NewToolRequestPart(&ai.ToolRequest{Name: wireName(call.Name), Input: input})
+func (c *genkitConversation) addText(text string) {
+	if text != "" {
+		c.add(ai.RoleModel, ai.NewTextPart(text), EstimateTokens(text)+blockOverhead)
 	}
+}
+
+func (c *genkitConversation) addCall(call tools.Call) {
+	var input map[string]any
+	if err := json.Unmarshal(call.Input, &input); err != nil {
+		input = map[string]any{} // Input is always a JSON object.
+	}
+	c.addCallPart(call, ai.NewToolRequestPart(&ai.ToolRequest{Name: wireName(call.Name), Input: input}))
+}
+
+// addCallPart adds a call as the part it came in, which carries its thought
+// signature.
+func (c *genkitConversation) addCallPart(call tools.Call, part *ai.Part) {
+	c.names[call.ID] = call.Name
 	c.add(ai.RoleModel, part, callTokens(call)+signatureTokens(part))
-	return nil
 }
 
 func (c *genkitConversation) appendResults(results []tools.Result) {
@@ -251,9 +240,7 @@ func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) (
 			}
 			call := tools.Call{ID: c.ids.take(""), Name: p.ToolRequest.Name, Input: NormalizeInput(string(input))}
 			s.Calls = append(s.Calls, call)
-			if err := c.addCall(call, p); err != nil {
-				return step{}, err
-			}
+			c.addCallPart(call, p)
 		}
 	}
 	if len(s.Calls) > 0 {

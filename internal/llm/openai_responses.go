@@ -91,20 +91,7 @@ func (a *responsesAdapter) start(r turnRequest) (conversation, error) {
 		c.base.Tools = append(c.base.Tools, responses.ToolUnionParam{OfFunction: &tool})
 		c.history.fixed += specTokens(s)
 	}
-	for _, e := range formatHistory(r.History) {
-		switch e.kind {
-		case entryUser:
-			c.appendUser(e.text)
-		case entryAssistant:
-			c.addText(e.text)
-			for _, call := range e.calls {
-				c.ids.take(call.ID)
-				c.addCall(call)
-			}
-		case entryResults:
-			c.appendResults(e.results)
-		}
-	}
+	writeHistory(c, c.ids, r.History)
 	return c, nil
 }
 
