@@ -3,6 +3,7 @@ package llm
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"strconv"
 	"strings"
@@ -75,6 +76,75 @@ func writeHistory(w historyWriter, ids callIDs, history []Message) {
 	}
 }
 
+// conversationBuilder is a conversation that takes in what the assistant said,
+// piece by piece.
+type conversationBuilder interface {
+	appendUser(text string)
+	// addText adds text of the assistant; where there is none to speak of it
+	// adds nothing.
+	addText(text string)
+	addCall(call tools.Call)
+	appendResults(results []tools.Result)
+}
+
+// replay adds canonical history to a new conversation.
+func replay(c conversationBuilder, ids callIDs, history []Message) {
+	for _, e := range formatHistory(history) {
+		switch e.kind {
+		case entryUser:
+			c.appendUser(e.text)
+		case entryAssistant:
+			c.addText(e.text)
+			for _, call := range e.calls {
+				ids.take(call.ID)
+				c.addCall(call)
+			}
+		case entryResults:
+			c.appendResults(e.results)
+		}
+	}
+}
+
+// spoken is one content block with the role it is said in.
+type spoken[R comparable, B any] struct {
+	role  R
+	block B
+}
+
+// speakers yields blocks as messages: the blocks of one role in a row make one,
+// so roles always alternate.
+func speakers[R comparable, B any](blocks []spoken[R, B]) iter.Seq2[R, []B] {
+	return func(yield func(R, []B) bool) {
+		for i := 0; i < len(blocks); {
+			role := blocks[i].role
+			var content []B
+			for ; i < len(blocks) && blocks[i].role == role; i++ {
+				content = append(content, blocks[i].block)
+			}
+			if !yield(role, content) {
+				return
+			}
+		}
+	}
+}
+
+// cutsOff reports whether an answer was ended from outside: its last call is
+// probably torn, and reasoning without what it led to is refused.
+func cutsOff(stop StopReason) bool {
+	return stop == StopLength || stop == StopContextWindow || stop == StopRefusal
+}
+
+// settle completes a step of which something was recorded: answerTokens is what
+// that adds to the next request by the provider's count.
+func (s *step) settle(answerTokens int) {
+	if len(s.Calls) > 0 {
+		s.Stop = StopToolCalls
+	}
+	if s.Usage != nil && !cutsOff(s.Stop) {
+		s.AnswerTokens = max(0, answerTokens)
+	}
+}
+
 // errCutStream means that a stream ended without its terminal event. It is a
 // transient error: SDKs report it as success.
 var errCutStream = errors.New("the answer ended before its end")
@@ -112,6 +182,19 @@ func nonBlank(text string) string {
 func thinkingBudget(effort string) (tokens int, ok bool) {
 	tokens, err := strconv.Atoi(effort)
 	return tokens, err == nil && tokens > 0
+}
+
+// minThinking is the least budget that Claude takes, in tokens.
+const minThinking = 1024
+
+// cappedThinking returns the budget to send with an output limit, in tokens,
+// with room left to answer; 0 means that there is no room to think.
+func cappedThinking(budget, output int) int {
+	budget = min(max(budget, minThinking), output*3/4)
+	if budget < minThinking {
+		return 0
+	}
+	return budget
 }
 
 // noThinking reports whether an effort switches thinking off.

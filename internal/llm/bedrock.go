@@ -295,6 +295,10 @@ func bedrockStop(reason types.StopReason) StopReason {
 }
 
 func (a *bedrockAdapter) classify(err error) *APIError {
+	var unsigned *awsCredentialError
+	if errors.As(err, &unsigned) && !errors.Is(err, context.Canceled) {
+		return &APIError{Kind: ErrorAuth, Provider: a.cfg.Provider, Message: "there are no AWS credentials: run aws configure or aws sso login, or set AWS_PROFILE", Err: err}
+	}
 	raw := rawError{Provider: a.cfg.Provider, Err: err}
 	var e smithy.APIError
 	if errors.As(err, &e) {

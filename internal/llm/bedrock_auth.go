@@ -53,6 +53,9 @@ func NewBedrockClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
 		if cfg.BaseURL != "" {
 			o.BaseEndpoint = aws.String(cfg.BaseURL)
 		}
+		if o.Credentials != nil {
+			o.Credentials = markedCredentials{o.Credentials}
+		}
 		switch {
 		case cfg.Credential != nil:
 			o.BearerAuthTokenProvider = bedrockBearer{cfg.Credential}
@@ -78,3 +81,25 @@ func (b bedrockBearer) RetrieveBearerToken(ctx context.Context) (bearer.Token, e
 	}
 	return bearer.Token{Value: token}, nil
 }
+
+// markedCredentials marks the errors of AWS credentials, so that a missing
+// sign-in is not taken for a network that will come back.
+type markedCredentials struct{ next aws.CredentialsProvider }
+
+// Retrieve implements aws.CredentialsProvider.
+func (m markedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := m.next.Retrieve(ctx)
+	if err != nil {
+		return c, &awsCredentialError{err}
+	}
+	return c, nil
+}
+
+// awsCredentialError says that there are no AWS credentials to sign with.
+type awsCredentialError struct{ err error }
+
+func (e *awsCredentialError) Error() string {
+	return "there are no AWS credentials: " + e.err.Error()
+}
+
+func (e *awsCredentialError) Unwrap() error { return e.err }

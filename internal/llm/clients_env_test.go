@@ -139,3 +139,24 @@ func TestAnthropicCompatibleServers(t *testing.T) {
 		t.Errorf("headers: %v", header)
 	}
 }
+
+func TestMissingAWSCredentialsAreNoPassingTrouble(t *testing.T) {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE"} {
+		t.Setenv(name, "")
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("AWS_CONFIG_FILE", home+"/config")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", home+"/credentials")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	client, err := NewBedrockClient(t.Context(), ClientConfig{
+		Provider: "bedrock", Model: "m", ContextWindow: 200000, BaseURL: "http://127.0.0.1:1", AWS: AWSConfig{Region: "us-east-1"}, HTTPClient: http.DefaultClient,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := client.adapter.classify(sampleOnce(t, client))
+	if e.Kind != ErrorAuth || retryable(e) {
+		t.Errorf("classified as %s: %v", e.Kind, e)
+	}
+}

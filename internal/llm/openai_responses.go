@@ -62,6 +62,8 @@ type responsesConversation struct {
 	base    responses.ResponseNewParams
 	history nativeHistory[responses.ResponseInputItemUnionParam]
 	ids     callIDs
+	// session names the session to the Codex backend; empty elsewhere.
+	session string
 }
 
 func (a *responsesAdapter) start(r turnRequest) (conversation, error) {
@@ -71,8 +73,9 @@ func (a *responsesAdapter) start(r turnRequest) (conversation, error) {
 		Include: []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
 	}, ids: make(callIDs)}
 	system := r.System
-	if system == "" && a.dialect == responsesCodex {
-		system = defaultInstructions // The backend refuses a request without.
+	if a.dialect == responsesCodex {
+		c.session = r.SessionID
+		system = cmp.Or(system, defaultInstructions) // The backend refuses a request without.
 	}
 	if system != "" {
 		c.base.Instructions = openai.String(system)
@@ -81,8 +84,12 @@ func (a *responsesAdapter) start(r turnRequest) (conversation, error) {
 	if r.SessionID != "" && !a.cfg.Quirks.NoPromptCache {
 		c.base.PromptCacheKey = openai.String(r.SessionID)
 	}
-	if a.cfg.Effort != "" {
-		c.base.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(openAIEffort(a.cfg.Effort, r)), Summary: shared.ReasoningSummaryAuto}
+	switch effort := openAIEffort(a.cfg.Effort, r); {
+	case effort == "":
+	case noThinking(a.cfg.Effort):
+		c.base.Reasoning.Effort = shared.ReasoningEffortNone
+	default:
+		c.base.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(effort), Summary: shared.ReasoningSummaryAuto}
 	}
 	for _, s := range r.Specs {
 		tool := param.Override[responses.FunctionToolParam](responsesTool{
@@ -161,7 +168,11 @@ func (c *responsesConversation) prepare(l requestLimits) (prepared, error) {
 // sample sends a request and records the answer when it is whole.
 func (c *responsesConversation) sample(ctx context.Context, p responses.ResponseNewParams, emit func(delta)) (step, error) {
 	var response *http.Response
-	stream := c.a.service.NewStreaming(ctx, p, option.WithResponseInto(&response))
+	opts := []option.RequestOption{option.WithResponseInto(&response)}
+	if c.session != "" {
+		opts = append(opts, option.WithHeader("session_id", c.session))
+	}
+	stream := c.a.service.NewStreaming(ctx, p, opts...)
 	defer func() { _ = stream.Close() }()
 	var r responsesReader
 	for stream.Next() {
@@ -188,7 +199,7 @@ func (c *responsesConversation) sample(ctx context.Context, p responses.Response
 // only the text is kept.
 func (c *responsesConversation) record(r *responsesReader) step {
 	s := step{Usage: r.usage, Stop: r.stop, RawStop: r.raw, Reasoning: r.reasoning}
-	if r.stop == StopLength || r.stop == StopContextWindow {
+	if cutsOff(r.stop) {
 		s.Text, s.CutCalls = r.text.String(), r.cutCalls
 		for _, item := range r.items {
 			if item.Type == "function_call" {
@@ -216,18 +227,15 @@ func (c *responsesConversation) record(r *responsesReader) step {
 			c.addCall(call)
 		}
 	}
-	if s.Text == "" && len(s.Calls) == 0 {
+	switch {
+	case s.Text == "" && len(s.Calls) == 0:
 		c.history.drop(replayed)
-		return s
-	}
-	if len(s.Calls) > 0 {
-		s.Stop = StopToolCalls
-	}
-	if s.Usage != nil {
-		s.AnswerTokens = s.Usage.OutputTokens
-		if replayed == 0 {
-			s.AnswerTokens -= s.Usage.ReasoningTokens
-		}
+	case s.Usage == nil:
+		s.settle(0)
+	case replayed == 0:
+		s.settle(s.Usage.OutputTokens - s.Usage.ReasoningTokens)
+	default:
+		s.settle(s.Usage.OutputTokens)
 	}
 	return s
 }
