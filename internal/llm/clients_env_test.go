@@ -32,7 +32,9 @@ func TestClientsTakeNothingFromTheEnvironment(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 			}))
 			defer server.Close()
-			sampleOnce(t, clientOf(t, w.name, server.URL, ClientConfig{}))
+			if sampleOnce(t, clientOf(t, w.name, server.URL, ClientConfig{})) == nil {
+				t.Error("a refused request is no error")
+			}
 			dump, _ := seen.Load().(string)
 			if dump == "" {
 				t.Fatal("no request came")

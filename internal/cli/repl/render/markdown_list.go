@@ -55,7 +55,7 @@ func listItem(lines []string) item {
 	rest, _, ordered := marker(lines[0])
 	text := lines[0][base:]
 	it.length = 1
-	for it.length < len(lines) && !(indentOf(lines[it.length]) < base+2 && kindOf(lines[it.length]) == blockList) {
+	for it.length < len(lines) && (indentOf(lines[it.length]) >= base+2 || kindOf(lines[it.length]) != blockList) {
 		it.length++
 	}
 	if rest == "" { // It cannot be a list; the text is kept.
