@@ -76,35 +76,6 @@ func writeHistory(w historyWriter, ids callIDs, history []Message) {
 	}
 }
 
-// conversationBuilder is a conversation that takes in what the assistant said,
-// piece by piece.
-type conversationBuilder interface {
-	appendUser(text string)
-	// addText adds text of the assistant; where there is none to speak of it
-	// adds nothing.
-	addText(text string)
-	addCall(call tools.Call)
-	appendResults(results []tools.Result)
-}
-
-// replay adds canonical history to a new conversation.
-func replay(c conversationBuilder, ids callIDs, history []Message) {
-	for _, e := range formatHistory(history) {
-		switch e.kind {
-		case entryUser:
-			c.appendUser(e.text)
-		case entryAssistant:
-			c.addText(e.text)
-			for _, call := range e.calls {
-				ids.take(call.ID)
-				c.addCall(call)
-			}
-		case entryResults:
-			c.appendResults(e.results)
-		}
-	}
-}
-
 // spoken is one content block with the role it is said in.
 type spoken[R comparable, B any] struct {
 	role  R
@@ -132,17 +103,6 @@ func speakers[R comparable, B any](blocks []spoken[R, B]) iter.Seq2[R, []B] {
 // probably torn, and reasoning without what it led to is refused.
 func cutsOff(stop StopReason) bool {
 	return stop == StopLength || stop == StopContextWindow || stop == StopRefusal
-}
-
-// settle completes a step of which something was recorded: answerTokens is what
-// that adds to the next request by the provider's count.
-func (s *step) settle(answerTokens int) {
-	if len(s.Calls) > 0 {
-		s.Stop = StopToolCalls
-	}
-	if s.Usage != nil && !cutsOff(s.Stop) {
-		s.AnswerTokens = max(0, answerTokens)
-	}
 }
 
 // errCutStream means that a stream ended without its terminal event. It is a

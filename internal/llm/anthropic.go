@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -32,7 +33,7 @@ func NewAnthropicClient(cfg ClientConfig) (*Client, error) {
 		option.WithoutEnvironmentDefaults(),
 		option.WithMaxRetries(0),
 		option.WithoutOpenTelemetry(),
-		option.WithHTTPClient(withCredential(cfg.HTTPClient, cfg.Credential, apply)),
+		option.WithHTTPClient(streamingClient(cfg, apply)),
 		option.WithMiddleware(nameEvents),
 	}
 	opts = append(opts, option.WithBaseURL(cmp.Or(cfg.BaseURL, "https://api.anthropic.com")))
@@ -55,12 +56,8 @@ func (a *anthropicAdapter) limits() limits {
 	return limits{Window: a.cfg.ContextWindow, Output: cmp.Or(a.cfg.MaxOutputTokens, anthropicOutput)}
 }
 
-// anthropicBlock is one content block with the role it is said in. Blocks of
-// one role in a row make a message, so roles always alternate.
-type anthropicBlock struct {
-	role  anthropicRole
-	block anthropic.ContentBlockParamUnion
-}
+// anthropicBlock is one content block.
+type anthropicBlock = spoken[anthropicRole, anthropic.ContentBlockParamUnion]
 
 type anthropicRole int
 
@@ -75,6 +72,8 @@ type anthropicConversation struct {
 	base    anthropic.MessageNewParams
 	history nativeHistory[anthropicBlock]
 	ids     callIDs
+	// budget is how many tokens to think, 0 when that is not set as a number.
+	budget int
 }
 
 func (a *anthropicAdapter) start(r turnRequest) (conversation, error) {
@@ -95,31 +94,39 @@ func (a *anthropicAdapter) start(r turnRequest) (conversation, error) {
 		}})
 		c.history.fixed += specTokens(s)
 	}
-	if a.cfg.Effort != "" {
-		a.think(&c.base, r.OneShot)
-	}
+	c.think(a.cfg.Effort, r.OneShot)
 	writeHistory(c, c.ids, r.History)
 	return c, nil
 }
 
 // think sets the thinking effort: a level, or for older models a number of
-// tokens. A one-shot answer thinks as little as the setting allows, so that
-// its output is left for the answer.
-func (a *anthropicAdapter) think(p *anthropic.MessageNewParams, oneShot bool) {
-	budget, counted := thinkingBudget(a.cfg.Effort)
+// tokens, which prepare fits into the output. A one-shot answer thinks as
+// little as the setting allows, so that its output is left for the answer.
+func (c *anthropicConversation) think(effort string, oneShot bool) {
+	budget, counted := thinkingBudget(effort)
 	switch {
-	case noThinking(a.cfg.Effort) || counted && oneShot:
-		p.Thinking = anthropic.ThinkingConfigParamUnion{OfDisabled: &anthropic.ThinkingConfigDisabledParam{}}
+	case effort == "":
+	case noThinking(effort) || counted && oneShot:
+		c.base.Thinking = anthropic.ThinkingConfigParamUnion{OfDisabled: &anthropic.ThinkingConfigDisabledParam{}}
 	case counted:
-		p.Thinking = anthropic.ThinkingConfigParamOfEnabled(int64(budget))
+		c.budget = budget
 	default:
-		effort := a.cfg.Effort
 		if oneShot {
 			effort = "low"
 		}
-		p.Thinking = anthropic.ThinkingConfigParamUnion{OfAdaptive: &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}}
-		p.OutputConfig = anthropic.OutputConfigParam{Effort: anthropic.OutputConfigEffort(effort)}
+		c.base.Thinking = anthropic.ThinkingConfigParamUnion{OfAdaptive: &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}}
+		c.base.OutputConfig = anthropic.OutputConfigParam{Effort: anthropic.OutputConfigEffort(effort)}
 	}
+}
+
+// anthropicBudget makes the setting for a number of thinking tokens. The SDK
+// writes a warning to the terminal when its own type for it meets certain
+// models.
+func anthropicBudget(tokens int) anthropic.ThinkingConfigParamUnion {
+	return param.Override[anthropic.ThinkingConfigParamUnion](struct {
+		Type   string `json:"type"`
+		Budget int    `json:"budget_tokens"`
+	}{"enabled", tokens})
 }
 
 func (c *anthropicConversation) estimate() int { return c.history.estimate() }
@@ -128,11 +135,12 @@ func (c *anthropicConversation) appendUser(text string) {
 	if c.history.endsWithOutput() {
 		c.addText(interruptedMark)
 	}
-	c.history.add(anthropicBlock{anthropicUser, anthropic.NewTextBlock(text)}, EstimateTokens(text)+blockOverhead)
+	c.history.add(anthropicBlock{anthropicUser, anthropic.NewTextBlock(nonBlank(text))}, EstimateTokens(text)+blockOverhead)
 }
 
+// addText adds text of the assistant; blank text is refused by the server.
 func (c *anthropicConversation) addText(text string) {
-	if text != "" {
+	if strings.TrimSpace(text) != "" {
 		c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewTextBlock(text)}, EstimateTokens(text)+blockOverhead)
 	}
 }
@@ -159,17 +167,10 @@ func (c *anthropicConversation) prepare(l requestLimits) (prepared, error) {
 	}
 	p := c.base
 	p.MaxTokens = int64(l.Output)
-	if t := p.Thinking.OfEnabled; t != nil {
-		// max_tokens must be greater than the budget, with room to answer.
-		budget := min(t.BudgetTokens, int64(l.Output)*3/4)
-		p.Thinking = anthropic.ThinkingConfigParamOfEnabled(budget)
+	if budget := cappedThinking(c.budget, l.Output); c.budget > 0 && budget > 0 {
+		p.Thinking = anthropicBudget(budget)
 	}
-	for i := 0; i < len(blocks); {
-		role := blocks[i].role
-		var content []anthropic.ContentBlockParamUnion
-		for ; i < len(blocks) && blocks[i].role == role; i++ {
-			content = append(content, blocks[i].block)
-		}
+	for role, content := range speakers(blocks) {
 		if role == anthropicUser {
 			p.Messages = append(p.Messages, anthropic.NewUserMessage(content...))
 		} else {
@@ -205,21 +206,22 @@ func (c *anthropicConversation) sample(ctx context.Context, p anthropic.MessageN
 // only the text is kept.
 func (c *anthropicConversation) record(r *anthropicReader) step {
 	s := step{Usage: r.usage.normal(), Stop: anthropicStop(r.stop), RawStop: r.stop, Reasoning: r.reasoning}
-	cut := s.Stop == StopLength || s.Stop == StopContextWindow
-	thought := 0
-	for _, b := range r.message.Content {
+	content := r.message.Content
+	for len(content) > 0 && !anthropicSpeaks(content[len(content)-1]) {
+		content = content[:len(content)-1] // Thinking is refused at the end.
+	}
+	cut := cutsOff(s.Stop)
+	for _, b := range content {
 		switch v := b.AsAny().(type) {
 		case anthropic.TextBlock:
 			s.Text += v.Text
 			c.addText(v.Text)
 		case anthropic.ThinkingBlock:
 			if !cut {
-				thought++
 				c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewThinkingBlock(v.Signature, v.Thinking)}, EstimateTokens(v.Thinking)+blockOverhead)
 			}
 		case anthropic.RedactedThinkingBlock:
 			if !cut {
-				thought++
 				c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewRedactedThinkingBlock(v.Data)}, EstimateTokens(v.Data)+blockOverhead)
 			}
 		case anthropic.ToolUseBlock:
@@ -232,17 +234,24 @@ func (c *anthropicConversation) record(r *anthropicReader) step {
 			c.addCall(call)
 		}
 	}
-	if s.Text == "" && len(s.Calls) == 0 {
-		c.history.drop(thought)
-		return s
-	}
 	if len(s.Calls) > 0 {
 		s.Stop = StopToolCalls
 	}
-	if s.Usage != nil {
+	if s.Usage != nil && len(content) > 0 && !cut {
 		s.AnswerTokens = s.Usage.OutputTokens
 	}
 	return s
+}
+
+// anthropicSpeaks reports whether a block of an answer is text or a call.
+func anthropicSpeaks(b anthropic.ContentBlockUnion) bool {
+	switch v := b.AsAny().(type) {
+	case anthropic.ToolUseBlock:
+		return true
+	case anthropic.TextBlock:
+		return strings.TrimSpace(v.Text) != ""
+	}
+	return false
 }
 
 func anthropicStop(reason string) StopReason {

@@ -41,7 +41,8 @@ func newResponsesClient(cfg ClientConfig, base string, dialect responsesDialect,
 	if _, err := baseURLHost(base); err != nil {
 		return nil, fmt.Errorf("set up %s: %w", cfg.Provider, err)
 	}
-	service := responses.NewResponseService(append(openAIOptions(cfg, base), more...)...)
+	service := responses.NewResponseService(append(openAIOptions(cfg, base), append(more,
+		option.WithHTTPClient(streamingClient(cfg, bearerHeader)))...)...)
 	return newClient(&responsesAdapter{cfg: cfg, service: service, dialect: dialect}, cfg)
 }
 
@@ -209,11 +210,15 @@ func (c *responsesConversation) record(r *responsesReader) step {
 		c.addText(s.Text)
 		return s
 	}
+	said := len(r.items)
+	for said > 0 && !speaks(r.items[said-1]) {
+		said-- // Reasoning is refused without what it led to.
+	}
 	replayed := 0
-	for i, item := range r.items {
+	for _, item := range r.items[:said] {
 		switch v := item.AsAny().(type) {
 		case responses.ResponseReasoningItem:
-			if i+1 < len(r.items) && v.EncryptedContent != "" {
+			if v.EncryptedContent != "" {
 				replayed++
 				c.addReasoning(v)
 			}
@@ -227,17 +232,27 @@ func (c *responsesConversation) record(r *responsesReader) step {
 			c.addCall(call)
 		}
 	}
-	switch {
-	case s.Text == "" && len(s.Calls) == 0:
-		c.history.drop(replayed)
-	case s.Usage == nil:
-		s.settle(0)
-	case replayed == 0:
-		s.settle(s.Usage.OutputTokens - s.Usage.ReasoningTokens)
-	default:
-		s.settle(s.Usage.OutputTokens)
+	if said > 0 && s.Usage != nil {
+		s.AnswerTokens = s.Usage.OutputTokens
+		if replayed == 0 {
+			s.AnswerTokens = max(0, s.Usage.OutputTokens-s.Usage.ReasoningTokens)
+		}
+	}
+	if len(s.Calls) > 0 {
+		s.Stop = StopToolCalls
 	}
 	return s
+}
+
+// speaks reports whether an item of an answer is text or a call.
+func speaks(item responses.ResponseOutputItemUnion) bool {
+	switch v := item.AsAny().(type) {
+	case responses.ResponseFunctionToolCall:
+		return true
+	case responses.ResponseOutputMessage:
+		return outputText(v) != ""
+	}
+	return false
 }
 
 func outputText(m responses.ResponseOutputMessage) string {

@@ -1,0 +1,76 @@
+package llm
+
+import (
+	"bufio"
+	"io"
+	"mime"
+	"net/http"
+)
+
+// streamingClient returns the client that an SDK sends its requests with: each
+// gets the credential's secret, and a success that is no stream is an error.
+func streamingClient(cfg ClientConfig, apply func(http.Header, string)) *http.Client {
+	client := *withCredential(cfg.HTTPClient, cfg.Credential, apply)
+	next := client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	client.Transport = streamGuard{next: next, provider: cfg.Provider}
+	return &client
+}
+
+// streamGuard reports answers that claim success and are no stream: an error in
+// disguise, or the web page of an address that is not that of an API. SDKs take
+// them for a stream without events, which looks like a broken connection and
+// would be asked for again and again.
+type streamGuard struct {
+	next     http.RoundTripper
+	provider string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g streamGuard) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := g.next.RoundTrip(r)
+	if err != nil || resp.StatusCode >= http.StatusMultipleChoices {
+		return resp, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != "text/html" && kind != "application/json" {
+		return resp, nil
+	}
+	// Some servers stream under the wrong name.
+	body := bufio.NewReader(resp.Body)
+	if first, err := body.Peek(1); err != nil || first[0] != '{' && first[0] != '[' && first[0] != '<' {
+		resp.Body = bufferedBody{body, resp.Body}
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if kind == "text/html" {
+		return nil, &APIError{
+			Kind: ErrorOther, Provider: g.provider, Status: resp.StatusCode,
+			Message: "the server sent a web page instead of an answer; check the base URL",
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
+	if err != nil {
+		return nil, err
+	}
+	e := classifyRaw(rawError{Provider: g.provider, Status: resp.StatusCode, Body: string(text)})
+	if e.Message == "" {
+		e.Message = "the server sent the answer in one piece; Keen needs one that can stream"
+	}
+	return nil, e
+}
+
+// CloseIdleConnections lets http.Client close what the transport keeps open.
+func (g streamGuard) CloseIdleConnections() {
+	if c, ok := g.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// bufferedBody is a body of which the beginning was looked at.
+type bufferedBody struct {
+	io.Reader
+	io.Closer
+}
