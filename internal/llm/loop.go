@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	"keen/internal/tools"
@@ -112,7 +113,18 @@ func (t *turn) emit(e StreamEvent) { t.events <- e }
 
 func (t *turn) run(ctx context.Context) {
 	defer close(t.events)
-	t.emit(t.loop(ctx))
+	t.emit(t.guarded(ctx))
+}
+
+// guarded runs the loop and turns a panic into the end of the turn: a fault in
+// one turn must not take the program with it, nor leave a terminal unusable.
+func (t *turn) guarded(ctx context.Context) (end StreamEvent) {
+	defer func() {
+		if p := recover(); p != nil {
+			end = StreamEvent{Type: StreamEventTypeError, Err: fmt.Errorf("internal error, please report it: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return t.loop(ctx)
 }
 
 // loop runs steps until the turn ends and returns its terminal event.

@@ -312,6 +312,17 @@ func TestHistoryWithoutAUserMessageIsRefused(t *testing.T) {
 	}
 }
 
+func TestPanicEndsTheTurnAndNotTheProgram(t *testing.T) {
+	a := small()
+	a.script = func(fakeRequest) fakeReply {
+		return fakeReply{before: func(context.Context) error { panic("a fault in an adapter") }}
+	}
+	end := last(runTurn(t, newFakeClient(t, a), nil, user(task)))
+	if end.Type != StreamEventTypeError || !strings.Contains(end.Err.Error(), "a fault in an adapter") {
+		t.Errorf("ended with %s: %v", end.Type, end.Err)
+	}
+}
+
 func TestOneShotEndsAfterOneSample(t *testing.T) {
 	a := small()
 	a.script = func(fakeRequest) fakeReply { return call("text", readCall("a", 5)) }
