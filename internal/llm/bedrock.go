@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,12 +30,8 @@ func (a *bedrockAdapter) limits() limits {
 	return limits{Window: a.cfg.ContextWindow, Output: cmp.Or(a.cfg.MaxOutputTokens, anthropicOutput)}
 }
 
-// bedrockBlock is one content block with the role it is said in. Blocks of one
-// role in a row make a message, so roles always alternate.
-type bedrockBlock struct {
-	role  types.ConversationRole
-	block types.ContentBlock
-}
+// bedrockBlock is one content block.
+type bedrockBlock = spoken[types.ConversationRole, types.ContentBlock]
 
 // bedrockConversation is the native history of a turn.
 type bedrockConversation struct {
@@ -75,9 +72,19 @@ func (a *bedrockAdapter) start(r turnRequest) (conversation, error) {
 	return c, nil
 }
 
-// caches reports whether the model knows cache points.
+// caches reports whether the model knows cache points. One that does not
+// refuses the request, so models that are not named here go without.
 func (a *bedrockAdapter) caches() bool {
-	return !a.cfg.Quirks.NoPromptCache && (strings.Contains(a.cfg.Model, "anthropic.claude") || strings.Contains(a.cfg.Model, "amazon.nova"))
+	if a.cfg.Quirks.NoPromptCache {
+		return false
+	}
+	has := func(part string) bool { return strings.Contains(a.cfg.Model, part) }
+	return has("amazon.nova-") || has("anthropic.claude-") && !slices.ContainsFunc(bedrockUncached(), has)
+}
+
+// bedrockUncached are the models of Claude from before there were cache points.
+func bedrockUncached() []string {
+	return []string{"claude-v2", "claude-instant", "claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-3-5-sonnet-20240620"}
 }
 
 func bedrockCachePoint() types.CachePointBlock {
@@ -169,15 +176,12 @@ func (c *bedrockConversation) prepare(l requestLimits) (prepared, error) {
 	input := c.base
 	input.InferenceConfig = &types.InferenceConfiguration{MaxTokens: aws.Int32(int32(l.Output))} //nolint:gosec // a quarter of a window at most
 	input.AdditionalModelRequestFields = c.thinking(l.Output)
-	for i := 0; i < len(blocks); {
-		m := types.Message{Role: blocks[i].role}
-		for ; i < len(blocks) && blocks[i].role == m.Role; i++ {
-			m.Content = append(m.Content, blocks[i].block)
-		}
-		if c.cache && i == len(blocks) {
-			m.Content = append(m.Content, &types.ContentBlockMemberCachePoint{Value: bedrockCachePoint()})
-		}
-		input.Messages = append(input.Messages, m)
+	for role, content := range speakers(blocks) {
+		input.Messages = append(input.Messages, types.Message{Role: role, Content: content})
+	}
+	if last := len(input.Messages) - 1; c.cache && last >= 0 {
+		m := &input.Messages[last]
+		m.Content = append(m.Content, &types.ContentBlockMemberCachePoint{Value: bedrockCachePoint()})
 	}
 	return prepared{estimate: tokens, reduced: tokens < c.history.estimate(), sample: func(ctx context.Context, emit func(delta)) (step, error) {
 		return c.sample(ctx, &input, emit)
@@ -192,8 +196,12 @@ func (c *bedrockConversation) thinking(output int) document.Interface {
 		return nil
 	}
 	if budget, counted := thinkingBudget(effort); counted {
+		budget = cappedThinking(budget, output)
+		if budget == 0 {
+			return nil
+		}
 		return document.NewLazyDocument(map[string]any{"thinking": map[string]any{
-			"type": "enabled", "budget_tokens": min(budget, output*3/4),
+			"type": "enabled", "budget_tokens": budget,
 		}})
 	}
 	return document.NewLazyDocument(map[string]any{
@@ -231,10 +239,12 @@ func (c *bedrockConversation) sample(ctx context.Context, input *bedrockruntime.
 // kept.
 func (c *bedrockConversation) record(r *bedrockReader) step {
 	s := step{Usage: r.usage, Stop: bedrockStop(r.stop), RawStop: string(r.stop), Reasoning: r.reasoning}
-	cut := s.Stop == StopLength || s.Stop == StopContextWindow
-	thoughts := 0
-	for i := range r.blocks {
-		p := &r.blocks[i]
+	pieces := r.blocks
+	for len(pieces) > 0 && !pieces[len(pieces)-1].speaks() {
+		pieces = pieces[:len(pieces)-1] // Thinking is refused at the end.
+	}
+	cut := cutsOff(s.Stop)
+	for _, p := range pieces {
 		switch {
 		case p.tool != nil && cut:
 			s.CutCalls++
@@ -244,22 +254,17 @@ func (c *bedrockConversation) record(r *bedrockReader) step {
 			c.addCall(call)
 		case p.thought.Len() > 0 || p.redacted != nil || p.signature != "":
 			if !cut {
-				thoughts++
 				c.addThought(p)
 			}
-		case p.text.Len() > 0:
+		default:
 			s.Text += p.text.String()
 			c.addText(p.text.String())
 		}
 	}
-	if s.Text == "" && len(s.Calls) == 0 {
-		c.history.drop(thoughts)
-		return s
-	}
 	if len(s.Calls) > 0 {
 		s.Stop = StopToolCalls
 	}
-	if s.Usage != nil {
+	if s.Usage != nil && len(pieces) > 0 && !cut {
 		s.AnswerTokens = s.Usage.OutputTokens
 	}
 	return s

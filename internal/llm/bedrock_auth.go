@@ -9,6 +9,7 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 	"github.com/aws/smithy-go/auth/bearer"
+	"github.com/aws/smithy-go/logging"
 )
 
 // AWSConfig says whose account the Bedrock client works for. What is empty is
@@ -26,7 +27,9 @@ type AWSConfig struct {
 // Credential in cfg is a Bedrock API key, sent as a bearer token; without one
 // requests are signed with AWS credentials.
 func NewBedrockClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
-	load := []func(*awsconfig.LoadOptions) error{}
+	load := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithLogger(logging.Nop{}), // The default one writes to the terminal.
+	}
 	if cfg.AWS.Region != "" {
 		load = append(load, awsconfig.WithRegion(cfg.AWS.Region))
 	}
@@ -46,10 +49,7 @@ func NewBedrockClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
 	client := bedrockruntime.NewFromConfig(awsCfg, func(o *bedrockruntime.Options) {
 		// The one retry policy is the loop's.
 		o.Retryer = aws.NopRetryer{}
-		o.HTTPClient = cfg.HTTPClient
-		if cfg.HTTPClient == nil {
-			o.HTTPClient = NewHTTPClient()
-		}
+		o.HTTPClient = streamingClient(cfg, bearerHeader)
 		if cfg.BaseURL != "" {
 			o.BaseEndpoint = aws.String(cfg.BaseURL)
 		}
@@ -58,7 +58,9 @@ func NewBedrockClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
 		}
 		switch {
 		case cfg.Credential != nil:
-			o.BearerAuthTokenProvider = bedrockBearer{cfg.Credential}
+			// The SDK sends it over TLS only; the real one is put into each
+			// request by the transport.
+			o.BearerAuthTokenProvider = bearer.StaticTokenProvider{Token: bearer.Token{Value: "set-by-transport"}}
 			o.AuthSchemePreference = []string{"httpBearerAuth"}
 		case cfg.AWS.Credentials != nil || cfg.AWS.Profile != "":
 			// AWS_BEARER_TOKEN_BEDROCK in the environment would win over
@@ -68,18 +70,6 @@ func NewBedrockClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
 		}
 	})
 	return newClient(&bedrockAdapter{cfg: cfg, client: client}, cfg)
-}
-
-// bedrockBearer hands a credential to the SDK.
-type bedrockBearer struct{ credential Credential }
-
-// RetrieveBearerToken implements bearer.TokenProvider.
-func (b bedrockBearer) RetrieveBearerToken(ctx context.Context) (bearer.Token, error) {
-	token, err := b.credential.Token(ctx, "")
-	if err != nil {
-		return bearer.Token{}, &credentialError{err}
-	}
-	return bearer.Token{Value: token}, nil
 }
 
 // markedCredentials marks the errors of AWS credentials, so that a missing

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -9,7 +10,7 @@ import (
 
 // bedrockReader folds the events of a stream.
 type bedrockReader struct {
-	blocks    []bedrockPiece
+	blocks    []*bedrockPiece // in the order they began
 	usage     *Usage
 	stop      types.StopReason
 	stopped   bool
@@ -18,18 +19,28 @@ type bedrockReader struct {
 
 // bedrockPiece is one content block as it grows.
 type bedrockPiece struct {
+	index                int32
 	text, thought, input strings.Builder
 	signature            string
 	redacted             []byte
 	tool                 *types.ToolUseBlockStart
 }
 
+// speaks reports whether the block is text or a call.
+func (p *bedrockPiece) speaks() bool {
+	return p.tool != nil || strings.TrimSpace(p.text.String()) != ""
+}
+
 func (r *bedrockReader) piece(index *int32) *bedrockPiece {
-	i := int(aws.ToInt32(index))
-	for len(r.blocks) <= i {
-		r.blocks = append(r.blocks, bedrockPiece{})
+	i := aws.ToInt32(index)
+	for _, p := range slices.Backward(r.blocks) {
+		if p.index == i {
+			return p
+		}
 	}
-	return &r.blocks[i]
+	p := &bedrockPiece{index: i}
+	r.blocks = append(r.blocks, p)
+	return p
 }
 
 func (r *bedrockReader) event(e types.ConverseStreamOutput, emit func(delta)) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/firebase/genkit/go/ai"
+	"github.com/firebase/genkit/go/core"
 	"github.com/firebase/genkit/go/genkit"
 	"github.com/firebase/genkit/go/plugins/googlegenai"
 	"google.golang.org/genai"
@@ -36,7 +37,7 @@ func NewGenkitClient(ctx context.Context, cfg ClientConfig) (*Client, error) {
 		// An empty key would be looked up in the environment; the real one is
 		// put into each request by the transport.
 		APIKey: "set-by-transport", BaseURL: cfg.BaseURL, Headers: headers,
-		HTTPClient: withCredential(cfg.HTTPClient, cfg.Credential, apiKeyHeader("x-goog-api-key")),
+		HTTPClient: streamingClient(cfg, apiKeyHeader("x-goog-api-key")),
 	}))
 	name := "googleai/" + strings.TrimPrefix(cfg.Model, "models/")
 	model := genkit.LookupModel(g, name)
@@ -58,12 +59,8 @@ func (a *genkitAdapter) limits() limits {
 	return limits{Window: a.cfg.ContextWindow, Output: cmp.Or(a.cfg.MaxOutputTokens, defaultOutput)}
 }
 
-// genkitPart is one part with the role it is said in. Parts of one role in a
-// row make a message.
-type genkitPart struct {
-	role ai.Role
-	part *ai.Part
-}
+// genkitPart is one part of a message.
+type genkitPart = spoken[ai.Role, *ai.Part]
 
 // genkitConversation is the native history of a turn.
 type genkitConversation struct {
@@ -153,12 +150,8 @@ func (c *genkitConversation) prepare(l requestLimits) (prepared, error) {
 		if c.system != nil {
 			r.Messages = append(r.Messages, c.system)
 		}
-		for i := 0; i < len(parts); {
-			m := &ai.Message{Role: parts[i].role}
-			for ; i < len(parts) && parts[i].role == m.Role; i++ {
-				m.Content = append(m.Content, parts[i].part)
-			}
-			r.Messages = append(r.Messages, m)
+		for role, content := range speakers(parts) {
+			r.Messages = append(r.Messages, &ai.Message{Role: role, Content: content})
 		}
 		return r
 	}
@@ -212,8 +205,10 @@ func (c *genkitConversation) sample(ctx context.Context, request *ai.ModelReques
 		return step{}, ctx.Err()
 	case err != nil:
 		return step{}, err
-	case response.FinishReason == "" || malformed(finishReason(response)):
+	case response.FinishReason == "":
 		return step{}, errCutStream
+	case malformed(finishReason(response)):
+		return step{}, c.a.stumbled("the model garbled its own call ("+finishReason(response)+")", nil)
 	}
 	return c.record(response, reasoning)
 }
@@ -224,7 +219,7 @@ func (c *genkitConversation) sample(ctx context.Context, request *ai.ModelReques
 func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) (step, error) {
 	raw := finishReason(response)
 	s := step{Usage: genkitUsage(response.Usage), Stop: genkitStop(response.FinishReason, raw), RawStop: raw, Reasoning: reasoning}
-	cut := s.Stop == StopLength || s.Stop == StopContextWindow
+	cut := cutsOff(s.Stop)
 	for _, p := range mergeText(response.Message.Content) {
 		switch {
 		case p.IsReasoning():
@@ -246,8 +241,8 @@ func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) (
 	if len(s.Calls) > 0 {
 		s.Stop = StopToolCalls
 	}
-	if s.Usage != nil && (s.Text != "" || len(s.Calls) > 0) {
-		s.AnswerTokens = s.Usage.OutputTokens - s.Usage.ReasoningTokens
+	if s.Usage != nil && !cut {
+		s.AnswerTokens = max(0, s.Usage.OutputTokens-s.Usage.ReasoningTokens)
 	}
 	return s, nil
 }
@@ -313,14 +308,31 @@ func genkitStop(reason ai.FinishReason, raw string) StopReason {
 	return StopUnknown
 }
 
+// stumbled is an error that may not happen again.
+func (a *genkitAdapter) stumbled(message string, err error) *APIError {
+	return &APIError{Kind: ErrorTransient, Provider: a.cfg.Provider, Message: message, Err: err}
+}
+
 func (a *genkitAdapter) classify(err error) *APIError {
 	raw := rawError{Provider: a.cfg.Provider, Err: err}
 	var e genai.APIError
-	if errors.As(err, &e) {
+	var own *core.GenkitError
+	switch {
+	case errors.As(err, &e):
 		raw.Status, raw.Code, raw.Message = e.Code, e.Status, e.Message
+		if details, err := json.Marshal(e.Details); err == nil {
+			raw.Body = `{"details":` + string(details) + `}`
+		}
 		if d, ok := googlegenai.RetryDelay(err); ok {
 			raw.RetryAfter = d
 		}
+	case errors.As(err, &own):
+		raw.Message = own.Message
 	}
-	return classifySDK(err, raw)
+	classified := classifySDK(err, raw)
+	if own != nil && classified.Kind == ErrorOther && own.Status.HTTPCode() >= http.StatusInternalServerError {
+		// Not the server's words: the plugin could not read the stream.
+		return a.stumbled("the answer could not be read: "+clipMessage(own.Message), err)
+	}
+	return classified
 }
