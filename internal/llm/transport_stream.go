@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 )
 
 // streamingClient returns the client that an SDK sends its requests with: each
@@ -35,13 +36,24 @@ func (g streamGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind != "text/html" && kind != "application/json" {
+	switch kind {
+	case "text/event-stream":
+		// Some servers leave out the blank line after the last event, without
+		// which SDKs drop it.
+		resp.Body = wrappedBody{io.MultiReader(resp.Body, strings.NewReader("\n\n")), resp.Body}
 		return resp, nil
+	case "text/html", "application/json":
+		return g.check(resp, kind)
 	}
+	return resp, nil
+}
+
+// check looks at an answer of a type that no stream has.
+func (g streamGuard) check(resp *http.Response, kind string) (*http.Response, error) {
 	// Some servers stream under the wrong name.
 	body := bufio.NewReader(resp.Body)
 	if first, err := body.Peek(1); err != nil || first[0] != '{' && first[0] != '[' && first[0] != '<' {
-		resp.Body = bufferedBody{body, resp.Body}
+		resp.Body = wrappedBody{body, resp.Body}
 		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
@@ -69,8 +81,8 @@ func (g streamGuard) CloseIdleConnections() {
 	}
 }
 
-// bufferedBody is a body of which the beginning was looked at.
-type bufferedBody struct {
+// wrappedBody is a body that is read through something else.
+type wrappedBody struct {
 	io.Reader
 	io.Closer
 }
