@@ -89,15 +89,6 @@ func (h *nativeHistory[T]) endsWithOutput() bool {
 	return n > 0 && h.sizes[n-1].withOutput != nil
 }
 
-// drop takes the last n items away again.
-func (h *nativeHistory[T]) drop(n int) {
-	keep := len(h.values) - n
-	for _, s := range h.sizes[keep:] {
-		h.total -= s.tokens
-	}
-	h.values, h.sizes = h.values[:keep], h.sizes[:keep]
-}
-
 // beginResults marks that the outputs added from here on are the newest, the
 // last to be shortened.
 func (h *nativeHistory[T]) beginResults() {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/firebase/genkit/go/ai"
-	"github.com/firebase/genkit/go/core"
+	"github.com/firebase/genkit/go/core/status"
 	"github.com/firebase/genkit/go/genkit"
 	"github.com/firebase/genkit/go/plugins/googlegenai"
 	"google.golang.org/genai"
@@ -316,7 +316,7 @@ func (a *genkitAdapter) stumbled(message string, err error) *APIError {
 func (a *genkitAdapter) classify(err error) *APIError {
 	raw := rawError{Provider: a.cfg.Provider, Err: err}
 	var e genai.APIError
-	var own *core.GenkitError
+	var own *status.Error
 	switch {
 	case errors.As(err, &e):
 		raw.Status, raw.Code, raw.Message = e.Code, e.Status, e.Message
