@@ -27,23 +27,24 @@ func TestInterruptedRunStoresAndPrintsItsWork(t *testing.T) {
 	if err := os.Symlink(keen, link); err != nil {
 		t.Fatal(err)
 	}
-	var run *exec.Cmd
+	started := make(chan *os.Process, 1)
 	reply := simulator.Text("Half an answer that never comes to its end, because the user has seen enough.")
 	reply.ChunkBytes = 8
-	reply.Fault = simulator.Stall(5, nil, func() { _ = run.Process.Signal(syscall.SIGINT) })
+	reply.Fault = simulator.Stall(5, nil, func() { _ = (<-started).Signal(syscall.SIGINT) })
 	server, err := simulator.New(simulator.Options{Script: simulator.NewSequence(
 		simulator.Reply{Text: "First I look.", Calls: []simulator.Call{{Name: "glob", Input: `{"pattern":"*"}`}}}, reply)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	run = exec.CommandContext(t.Context(), link, "run", "--provider", "openai-compatible", "--model", "m", "--base-url", server.URL()+"/v1", "--context-window", "32768", "--cwd", home, "look")
+	run := exec.CommandContext(t.Context(), link, "run", "--provider", "openai-compatible", "--model", "m", "--base-url", server.URL()+"/v1", "--context-window", "32768", "--cwd", home, "look")
 	run.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home + "/state", "XDG_CONFIG_HOME=" + home + "/config", "XDG_CACHE_HOME=" + home + "/cache"}
 	var stdout, stderr bytes.Buffer
 	run.Stdout, run.Stderr = &stdout, &stderr
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
+	started <- run.Process
 	_ = run.Wait() // The exit code says more.
 	if code := run.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit code %d, want 130\n%s", code, stderr.String())
