@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -441,5 +442,50 @@ func TestCommandsAnswerOnTheScreen(t *testing.T) {
 	}
 	if _, err := os.Stat(h.dir + "/config/keen"); err == nil {
 		t.Error("flags were written into the configuration")
+	}
+}
+
+func TestTheDemoRunsOnTheScreenAndReportsBelowIt(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	x := h.start(usual, "demo", "--window", "16384")
+	x.until("the start", func() bool { return inOrder(x.text(), "scripted", "This is the demo") })
+	x.shows(compacting)
+	x.shows(compacted)
+	x.until("the answer", func() bool { return strings.Contains(x.text(), "lines in all. The longest is") })
+	x.idle()
+	x.leave()
+	if text := x.text(); !inOrder(text, "lines in all. The longest is", "right: checked against the files themselves", "compactions inside the one turn") ||
+		strings.Contains(text, "keen --resume") {
+		t.Errorf("the report is not below the answer:\n%s", text)
+	}
+	for _, name := range []string{"state", "config"} {
+		if _, err := os.Stat(filepath.Join(h.dir, name, "keen")); err == nil {
+			t.Errorf("the demo left something in %s", name)
+		}
+	}
+	if left, err := os.ReadDir(h.tmp); err != nil || len(left) != 0 {
+		t.Errorf("the demo left %d temporary files: %v", len(left), err)
+	}
+}
+
+func TestALeftDemoSaysThatThereIsNoReport(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	x := h.start(usual, "demo")
+	x.shows(compacting)
+	x.leave()
+	if text := x.text(); !strings.Contains(text, "The demo was left before its end") {
+		t.Errorf("it does not say so:\n%s", text)
+	}
+}
+
+func TestTheHeadlessDemoPrintsStepsOnATerminalToo(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	x := h.start(usual, "demo", "--headless", "--window", "16384")
+	x.exits()
+	if text := x.text(); !inOrder(text, "compacting inside the turn", "right: checked against the files themselves") {
+		t.Errorf("the steps are not shown:\n%s", text)
 	}
 }

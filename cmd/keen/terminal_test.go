@@ -28,8 +28,8 @@ const waitLimit = 90 * time.Second
 // home is a user's machine: a home directory of its own with a project in it.
 type home struct {
 	t *testing.T
-	// dir is the home directory, work the project.
-	dir, work string
+	// dir is the home directory, work the project, tmp for temporary files.
+	dir, work, tmp string
 	// environ is what the environment holds beside the directories.
 	environ []string
 }
@@ -40,7 +40,7 @@ func newHome(t *testing.T) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &home{t: t, dir: t.TempDir()}
+	h := &home{t: t, dir: t.TempDir(), tmp: t.TempDir()}
 	h.work = filepath.Join(h.dir, "project")
 	// The test binary acts as keen when it is called so.
 	if err := errors.Join(os.Mkdir(h.work, 0o700), os.Symlink(keen, filepath.Join(h.dir, "keen"))); err != nil {
@@ -119,7 +119,7 @@ func (h *home) start(size windowSize, args ...string) *terminal {
 	run := exec.CommandContext(h.t.Context(), filepath.Join(h.dir, "keen"), args...)
 	run.Dir = h.work
 	run.Env = append([]string{
-		"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + h.t.TempDir(), "TERM=xterm-256color", "COLORTERM=truecolor",
+		"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + h.tmp, "TERM=xterm-256color", "COLORTERM=truecolor",
 		"XDG_STATE_HOME=" + h.dir + "/state", "XDG_CONFIG_HOME=" + h.dir + "/config", "XDG_CACHE_HOME=" + h.dir + "/cache",
 		"AWS_EC2_METADATA_DISABLED=true",
 	}, h.environ...)

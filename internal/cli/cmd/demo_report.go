@@ -28,7 +28,7 @@ func (demoCredential) Retrieve(context.Context) (aws.Credentials, error) {
 
 // report prints what the run achieved, and fails where it broke a promise.
 func (d *demo) report() error {
-	records := d.server.Records()
+	records := d.records
 	input, output := records.Tokens()
 	answer := d.turn.Answer()
 	if i := strings.LastIndex(answer, "\n\n"); i >= 0 {
@@ -44,7 +44,7 @@ func (d *demo) report() error {
 	} else {
 		row("Answer", "WRONG: the files say: %s", d.job.answer)
 	}
-	row("Steps", "%d in %v, %d compactions inside the one turn", len(records.Parents()), time.Since(d.began).Round(10*time.Millisecond), d.turn.Compactions())
+	row("Steps", "%d in %v, %d compactions inside the one turn", len(records.Parents()), d.took.Round(10*time.Millisecond), d.turn.Compactions())
 	row("Tool output", "%d tokens, %.1f times the window", d.tokens, float64(d.tokens)/float64(d.f.window))
 	row("Tokens", "%d sent in %d requests, %d received", input, len(records), output)
 	row("Largest", "request %d tokens + %d reserved for the answer, of %d; %d requests over the window", largest, d.client.Sizes().Output, d.f.window, len(records.OverWindow()))

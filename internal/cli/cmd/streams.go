@@ -5,13 +5,13 @@ import (
 	"log"
 	"log/slog"
 	"os"
+
+	"github.com/charmbracelet/x/term"
 )
 
-// isTerminal reports whether a file is a terminal.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+// isTerminal reports whether a file is a terminal. Not every device is one:
+// /dev/null is none.
+func isTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
 
 // quietLibraries keeps the SDKs from writing to the terminal: Genkit logs
 // through slog, and Google's and Anthropic's clients through log.
