@@ -221,12 +221,19 @@ func (c *bedrockConversation) sample(ctx context.Context, input *bedrockruntime.
 	for e := range stream.Events() {
 		r.event(e, emit)
 	}
-	err = errors.Join(stream.Err(), stream.Close())
+	err = stream.Err()
+	if closeErr := stream.Close(); err == nil {
+		err = closeErr
+	}
+	var reported smithy.APIError
 	switch {
 	case ctx.Err() != nil:
 		return step{}, ctx.Err()
-	case err != nil:
+	case errors.As(err, &reported):
 		return step{}, err
+	case err != nil:
+		// A frame that cannot be read.
+		return step{}, fmt.Errorf("%w: %w", errCutStream, err)
 	case !r.stopped:
 		// The SDK reports a connection that was cut as the end.
 		return step{}, errCutStream

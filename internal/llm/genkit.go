@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/firebase/genkit/go/ai"
@@ -121,7 +122,7 @@ func (c *genkitConversation) addCall(call tools.Call) {
 // addCallPart adds a call as the part it came in, which carries its thought
 // signature.
 func (c *genkitConversation) addCallPart(call tools.Call, part *ai.Part) {
-	c.names[call.ID] = call.Name
+	c.names[call.ID] = part.ToolRequest.Name
 	c.add(ai.RoleModel, part, callTokens(call)+signatureTokens(part))
 }
 
@@ -210,13 +211,13 @@ func (c *genkitConversation) sample(ctx context.Context, request *ai.ModelReques
 	case malformed(finishReason(response)):
 		return step{}, c.a.stumbled("the model garbled its own call ("+finishReason(response)+")", nil)
 	}
-	return c.record(response, reasoning)
+	return c.record(response, reasoning), nil
 }
 
 // record adds an answer to the history. The parts themselves are kept, because
 // their signatures are demanded back; thoughts without one are not sent. Of an
 // answer that was cut only the text is kept.
-func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) (step, error) {
+func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) step {
 	raw := finishReason(response)
 	s := step{Usage: genkitUsage(response.Usage), Stop: genkitStop(response.FinishReason, raw), RawStop: raw, Reasoning: reasoning}
 	cut := cutsOff(s.Stop)
@@ -229,11 +230,7 @@ func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) (
 		case p.IsToolRequest() && cut:
 			s.CutCalls++
 		case p.IsToolRequest():
-			input, err := json.Marshal(p.ToolRequest.Input)
-			if err != nil {
-				return step{}, fmt.Errorf("input of a call of %s: %w", p.ToolRequest.Name, err)
-			}
-			call := tools.Call{ID: c.ids.take(""), Name: p.ToolRequest.Name, Input: NormalizeInput(string(input))}
+			call := tools.Call{ID: c.ids.take(""), Name: p.ToolRequest.Name, Input: genkitInput(p.ToolRequest.Input)}
 			s.Calls = append(s.Calls, call)
 			c.addCallPart(call, p)
 		}
@@ -244,7 +241,17 @@ func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) (
 	if s.Usage != nil && !cut {
 		s.AnswerTokens = max(0, s.Usage.OutputTokens-s.Usage.ReasoningTokens)
 	}
-	return s, nil
+	return s
+}
+
+// genkitInput is the input of a call, which the server leaves out when it is
+// empty.
+func genkitInput(input any) json.RawMessage {
+	text, err := json.Marshal(input)
+	if err != nil || string(text) == "null" { // What came as JSON always marshals.
+		return json.RawMessage("{}")
+	}
+	return NormalizeInput(string(text))
 }
 
 // mergeText joins the pieces of text that a stream brought one by one, except
@@ -330,9 +337,13 @@ func (a *genkitAdapter) classify(err error) *APIError {
 		raw.Message = own.Message
 	}
 	classified := classifySDK(err, raw)
-	if own != nil && classified.Kind == ErrorOther && own.Status.HTTPCode() >= http.StatusInternalServerError {
-		// Not the server's words: the plugin could not read the stream.
-		return a.stumbled("the answer could not be read: "+clipMessage(own.Message), err)
+	var unsent *url.Error
+	if classified == nil || classified.Kind != ErrorOther || raw.Status != 0 || errors.As(err, &unsent) {
+		return classified
+	}
+	if own == nil || own.Status.HTTPCode() >= http.StatusInternalServerError {
+		// Not the server's words: the libraries could not read the stream.
+		return a.stumbled(strings.TrimSuffix("the answer could not be read: "+classified.Message, ": "), err)
 	}
 	return classified
 }
