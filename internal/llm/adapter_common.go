@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -25,12 +26,12 @@ const (
 
 // specTokens is the size of a tool's definition in tokens.
 func specTokens(s tools.Spec) int {
-	return toolOverhead + EstimateTokens(s.Name) + EstimateTokens(s.Description) + EstimateTokens(string(s.Schema))
+	return toolOverhead + token.Estimate(s.Name) + token.Estimate(s.Description) + token.Estimate(string(s.Schema))
 }
 
 // callTokens is the size of a call in tokens.
 func callTokens(k tools.Call) int {
-	return callOverhead + EstimateTokens(k.ID) + EstimateTokens(k.Name) + EstimateTokens(string(k.Input))
+	return callOverhead + token.Estimate(k.ID) + token.Estimate(k.Name) + token.Estimate(string(k.Input))
 }
 
 // maxCallID is the longest call id that every server takes back, in bytes.

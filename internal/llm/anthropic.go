@@ -13,6 +13,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -85,7 +86,7 @@ func (a *anthropicAdapter) start(r turnRequest) (conversation, error) {
 	}
 	if r.System != "" {
 		c.base.System = []anthropic.TextBlockParam{{Text: r.System}}
-		c.history.fixed += EstimateTokens(r.System)
+		c.history.fixed += token.Estimate(r.System)
 	}
 	for _, s := range r.Specs {
 		c.base.Tools = append(c.base.Tools, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{
@@ -135,13 +136,13 @@ func (c *anthropicConversation) appendUser(text string) {
 	if c.history.endsWithOutput() {
 		c.addText(interruptedMark)
 	}
-	c.history.add(anthropicBlock{anthropicUser, anthropic.NewTextBlock(nonBlank(text))}, EstimateTokens(text)+blockOverhead)
+	c.history.add(anthropicBlock{anthropicUser, anthropic.NewTextBlock(nonBlank(text))}, token.Estimate(text)+blockOverhead)
 }
 
 // addText adds text of the assistant; blank text is refused by the server.
 func (c *anthropicConversation) addText(text string) {
 	if strings.TrimSpace(text) != "" {
-		c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewTextBlock(text)}, EstimateTokens(text)+blockOverhead)
+		c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewTextBlock(text)}, token.Estimate(text)+blockOverhead)
 	}
 }
 
@@ -218,11 +219,11 @@ func (c *anthropicConversation) record(r *anthropicReader) step {
 			c.addText(v.Text)
 		case anthropic.ThinkingBlock:
 			if !cut {
-				c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewThinkingBlock(v.Signature, v.Thinking)}, EstimateTokens(v.Thinking)+blockOverhead)
+				c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewThinkingBlock(v.Signature, v.Thinking)}, token.Estimate(v.Thinking)+blockOverhead)
 			}
 		case anthropic.RedactedThinkingBlock:
 			if !cut {
-				c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewRedactedThinkingBlock(v.Data)}, EstimateTokens(v.Data)+blockOverhead)
+				c.history.add(anthropicBlock{anthropicAssistant, anthropic.NewRedactedThinkingBlock(v.Data)}, token.Estimate(v.Data)+blockOverhead)
 			}
 		case anthropic.ToolUseBlock:
 			if cut {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"keen/internal/llm/token"
 )
 
 // AutoCompactRequest is what [AutoCompact] works on.
@@ -15,7 +17,7 @@ type AutoCompactRequest struct {
 	// SessionID is passed on to the requests.
 	SessionID string
 	// Budget returns the most that one request may have, in tokens of
-	// EstimateTokens. It is asked again after a rejection, because the
+	// token.Estimate. It is asked again after a rejection, because the
 	// client may have learned a smaller window.
 	Budget func() int
 }
@@ -196,9 +198,9 @@ func estimateMessages(messages []Message) int {
 		if m.Role == RoleSystem {
 			continue
 		}
-		tokens += EstimateTokens(m.Content)
+		tokens += token.Estimate(m.Content)
 		for _, a := range m.ToolActivities {
-			tokens += EstimateTokens(string(a.Input)) + EstimateTokens(historicalToolResult(a))
+			tokens += token.Estimate(string(a.Input)) + token.Estimate(historicalToolResult(a))
 		}
 	}
 	return tokens

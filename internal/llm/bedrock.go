@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -48,7 +49,7 @@ func (a *bedrockAdapter) start(r turnRequest) (conversation, error) {
 	c.base.ModelId = aws.String(a.cfg.Model)
 	if r.System != "" {
 		c.base.System = []types.SystemContentBlock{&types.SystemContentBlockMemberText{Value: r.System}}
-		c.history.fixed += EstimateTokens(r.System)
+		c.history.fixed += token.Estimate(r.System)
 		if c.cache {
 			c.base.System = append(c.base.System, &types.SystemContentBlockMemberCachePoint{Value: bedrockCachePoint()})
 		}
@@ -133,12 +134,12 @@ func (c *bedrockConversation) appendUser(text string) {
 	if c.history.endsWithOutput() {
 		c.addText(interruptedMark)
 	}
-	c.history.add(bedrockBlock{types.ConversationRoleUser, &types.ContentBlockMemberText{Value: nonBlank(text)}}, EstimateTokens(text)+blockOverhead)
+	c.history.add(bedrockBlock{types.ConversationRoleUser, &types.ContentBlockMemberText{Value: nonBlank(text)}}, token.Estimate(text)+blockOverhead)
 }
 
 func (c *bedrockConversation) addText(text string) {
 	if strings.TrimSpace(text) != "" {
-		c.history.add(bedrockBlock{types.ConversationRoleAssistant, &types.ContentBlockMemberText{Value: text}}, EstimateTokens(text)+blockOverhead)
+		c.history.add(bedrockBlock{types.ConversationRoleAssistant, &types.ContentBlockMemberText{Value: text}}, token.Estimate(text)+blockOverhead)
 	}
 }
 
@@ -281,7 +282,7 @@ func (c *bedrockConversation) addThought(p *bedrockPiece) {
 	var content types.ReasoningContentBlock = &types.ReasoningContentBlockMemberReasoningText{Value: types.ReasoningTextBlock{
 		Text: aws.String(p.thought.String()), Signature: aws.String(p.signature),
 	}}
-	tokens := EstimateTokens(p.thought.String()) + blockOverhead
+	tokens := token.Estimate(p.thought.String()) + blockOverhead
 	if p.redacted != nil {
 		content = &types.ReasoningContentBlockMemberRedactedContent{Value: p.redacted}
 		tokens += len(p.redacted) / 4

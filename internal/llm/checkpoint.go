@@ -138,7 +138,7 @@ func (t *turn) leastAfterCompaction() int {
 		return 0
 	}
 	c := t.c.learned.scaler()
-	return c.scale(conv.estimate() + shortSummary)
+	return c.Scale(conv.estimate() + shortSummary)
 }
 
 // shortSummary is the size of a short summary, in tokens.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -87,7 +88,7 @@ func (x *activityIndex) section(kind tools.ActivityKind, room *int) (lines []str
 		}
 		seen[e.subject] = true
 		line := "- " + oneLine(e.subject) + e.outcome + "\n"
-		tokens := EstimateTokens(line)
+		tokens := token.Estimate(line)
 		if left > 0 || tokens > *room {
 			left++
 			continue
@@ -105,10 +106,10 @@ func (x *activityIndex) section(kind tools.ActivityKind, room *int) (lines []str
 // oneLine returns a subject on one line of bounded size, tags neutralised.
 func oneLine(subject string) string {
 	subject = strings.Join(strings.Fields(neutraliseTags(subject, transcriptTags)), " ")
-	tokens := EstimateTokens(subject)
+	tokens := token.Estimate(subject)
 	if tokens <= maxSubject {
 		return subject
 	}
-	head, tail := headTail(subject, maxSubject, tokens)
+	head, tail := token.HeadTail(subject, maxSubject, tokens)
 	return head + " [...] " + tail
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"keen/internal/llm/token"
 )
 
 // CompactionMode says who asked for a compaction.
@@ -29,7 +31,7 @@ type CompactionOptions struct {
 	// and is only looked at in manual mode.
 	Hint string
 	// Budget is the most that one whole request may have, system prompt
-	// included, in tokens of EstimateTokens.
+	// included, in tokens of [token.Estimate].
 	Budget int
 }
 
@@ -96,7 +98,7 @@ func planCompaction(o CompactionOptions) (*compactionPlan, error) {
 		t.pieces[i].protected = true
 	}
 	hint := strings.TrimSpace(o.Hint)
-	hint = clip(hint, EstimateTokens(hint), max(0, o.Budget/hintShare))
+	hint = clip(hint, token.Estimate(hint), max(0, o.Budget/hintShare))
 	p := &compactionPlan{
 		mode: o.Mode, budget: o.Budget, latestIn: -1,
 		system: BuildCompactionPrompt(o.Mode, hint),
@@ -144,7 +146,7 @@ func (p *compactionPlan) planParts(t transcript) error {
 // its transcript, in tokens. Room for a complaint is included.
 func (p *compactionPlan) fixed(c compactionContent) int {
 	c.mode, c.index, c.transcript = p.mode, p.index, "-"
-	return EstimateTokens(p.system) + EstimateTokens(c.String()) + complaintRoom + joinSlack + 2*messageOverhead
+	return token.Estimate(p.system) + token.Estimate(c.String()) + complaintRoom + joinSlack + 2*messageOverhead
 }
 
 // parts is the number of successive requests, 1 unless the history is too
@@ -158,11 +160,11 @@ func (p *compactionPlan) parts() int { return len(p.transcripts) }
 func (p *compactionPlan) request(part int, soFar, complaint string) []Message {
 	c := compactionContent{
 		mode: p.mode, part: part + 1, parts: p.parts(), transcript: p.transcripts[part],
-		complaint: clip(complaint, EstimateTokens(complaint), maxComplaint),
+		complaint: clip(complaint, token.Estimate(complaint), maxComplaint),
 	}
 	if part > 0 {
 		soFar = neutraliseTags(soFar, transcriptTags)
-		c.soFar = clip(soFar, EstimateTokens(soFar), p.budget/soFarShare-joinSlack)
+		c.soFar = clip(soFar, token.Estimate(soFar), p.budget/soFarShare-joinSlack)
 	}
 	if part != p.latestIn {
 		c.orientation = p.orientation
@@ -187,7 +189,7 @@ func renderPieces(pieces []piece, room int) (string, bool) {
 			pieces[i].write(&b, allowances[i])
 		}
 		// The size of a whole is not quite the sum of its pieces'.
-		over := EstimateTokens(b.String()) - room
+		over := token.Estimate(b.String()) - room
 		if over <= 0 {
 			return b.String(), true
 		}

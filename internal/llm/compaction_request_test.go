@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
 func requestTokens(messages []Message) int {
 	n := 0
 	for _, m := range messages {
-		n += EstimateTokens(m.Content) + messageOverhead
+		n += token.Estimate(m.Content) + messageOverhead
 	}
 	return n
 }
@@ -104,7 +105,7 @@ func TestOldAndLargeTextsGiveWayFirst(t *testing.T) {
 	for part := range strings.SplitSeq(transcriptOf(t, requestText(t, 13000, history...)), "<keen_") {
 		for _, name := range []string{"OLD", "NEWER", "NEWEST"} {
 			if strings.Contains(part, "\n"+name+" ") {
-				kept[name] = EstimateTokens(part)
+				kept[name] = token.Estimate(part)
 			}
 		}
 		if strings.HasPrefix(part, "result n=2") && !strings.Contains(part, small) {

@@ -3,6 +3,8 @@ package llm
 import (
 	"fmt"
 	"strings"
+
+	"keen/internal/llm/token"
 )
 
 // A compaction request shows the history as plain text: one transcript made of
@@ -87,7 +89,7 @@ func (t *transcriber) add(kind pieceKind, heading, text string) {
 	text = neutraliseTags(text, transcriptTags)
 	t.pieces = append(t.pieces, piece{
 		kind: kind, heading: heading, text: text,
-		tokens: EstimateTokens(text), fixed: EstimateTokens(heading) + 2,
+		tokens: token.Estimate(text), fixed: token.Estimate(heading) + 2,
 	})
 }
 
@@ -159,7 +161,7 @@ func (t *transcriber) batch(activities []HistoricalToolActivity) {
 const maxToolName = 64
 
 func toolName(name string) string {
-	return neutraliseTags(fmt.Sprintf("%q", name[:runeFloor(name, min(len(name), maxToolName))]), transcriptTags)
+	return neutraliseTags(fmt.Sprintf("%q", strings.ToValidUTF8(name[:min(len(name), maxToolName)], "")), transcriptTags)
 }
 
 // statusOf says how a call ended; one that never did has no status.
@@ -215,6 +217,6 @@ func clip(text string, tokens, allowance int) string {
 		return text
 	}
 	keep := max(0, allowance-clipNote)
-	head, tail := headTail(text, keep, tokens)
+	head, tail := token.HeadTail(text, keep, tokens)
 	return fmt.Sprintf("%s\n[... about %d tokens left out ...]\n%s", head, tokens-keep, tail)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -249,7 +250,7 @@ func TestIndexKeepsTheNewestOfThousands(t *testing.T) {
 	if !strings.Contains(index, "file4999.go") || strings.Contains(index, "file0000.go") || !strings.Contains(index, "older ones left out") {
 		t.Errorf("got\n%.300s", index)
 	}
-	if n := EstimateTokens(index); n > 12000/indexShare+400 {
+	if n := token.Estimate(index); n > 12000/indexShare+400 {
 		t.Errorf("the index has %d tokens", n)
 	}
 }
@@ -262,7 +263,7 @@ func TestIndexKeepsLongCommandsShort(t *testing.T) {
 	}
 	request := requestText(t, 20000, user("go"), doing("", done("bash", string(input), "")))
 	_, index, _ := strings.Cut(request, "<keen_activity_index>")
-	if !strings.Contains(index, "- cat > x <<EOF line") || EstimateTokens(index) > 2*maxSubject+250 {
+	if !strings.Contains(index, "- cat > x <<EOF line") || token.Estimate(index) > 2*maxSubject+250 {
 		t.Errorf("got\n%s", index)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -129,19 +130,19 @@ func historyParts(history []Message) []Part {
 	for _, m := range history {
 		switch {
 		case m.Role == RoleAssistant:
-			parts = append(parts, Part{Kind: PartAnswers, Tokens: EstimateTokens(m.Content)})
+			parts = append(parts, Part{Kind: PartAnswers, Tokens: token.Estimate(m.Content)})
 		case m.Compaction != nil:
 			parts = append(parts,
-				Part{Kind: PartSummary, Tokens: EstimateTokens(m.Compaction.Summary)},
-				Part{Kind: PartTask, Tokens: EstimateTokens(m.Compaction.Task)})
+				Part{Kind: PartSummary, Tokens: token.Estimate(m.Compaction.Summary)},
+				Part{Kind: PartTask, Tokens: token.Estimate(m.Compaction.Task)})
 		case m.Role == RoleUser:
-			parts = append(parts, Part{Kind: PartTask, Tokens: EstimateTokens(m.Content)})
+			parts = append(parts, Part{Kind: PartTask, Tokens: token.Estimate(m.Content)})
 		}
 		for _, a := range m.ToolActivities {
 			name := activityName(a)
 			parts = append(parts,
-				Part{Kind: PartInput, Name: name, Tokens: EstimateTokens(string(a.Input))},
-				Part{Kind: PartOutput, Name: name, Tokens: EstimateTokens(historicalToolResult(a))})
+				Part{Kind: PartInput, Name: name, Tokens: token.Estimate(string(a.Input))},
+				Part{Kind: PartOutput, Name: name, Tokens: token.Estimate(historicalToolResult(a))})
 		}
 	}
 	return parts
@@ -161,7 +162,7 @@ func shortName(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	return s[:runeFloor(s, most)] + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // largestOutput names the largest tool result of a history with what it was

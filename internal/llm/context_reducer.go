@@ -3,7 +3,8 @@ package llm
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"keen/internal/llm/token"
 )
 
 // MinContextWindow is the smallest window Keen works in, in tokens: below it
@@ -77,7 +78,7 @@ func (h *nativeHistory[T]) add(value T, tokens int) {
 // addOutput appends the item that build makes of a tool output. overhead is
 // the size of the item without the output, in tokens.
 func (h *nativeHistory[T]) addOutput(output string, overhead int, build func(output string) T) {
-	tokens := overhead + EstimateTokens(output)
+	tokens := overhead + token.Estimate(output)
 	h.values = append(h.values, build(output))
 	h.sizes = append(h.sizes, itemSize[T]{tokens: tokens, output: output, withOutput: build})
 	h.total += tokens
@@ -151,9 +152,9 @@ func (r *reduction[T]) run(from, to, keep int) bool {
 			now = s.tokens
 		}
 		// The last output that has to give way keeps all there is room for.
-		room := max(keep, EstimateTokens(s.output)-(s.tokens-now)-(r.size-r.budget)-shortenSlack)
+		room := max(keep, token.Estimate(s.output)-(s.tokens-now)-(r.size-r.budget)-shortenSlack)
 		output := shorten(s.output, room)
-		tokens := s.tokens - EstimateTokens(s.output) + EstimateTokens(output)
+		tokens := s.tokens - token.Estimate(s.output) + token.Estimate(output)
 		if tokens >= now {
 			continue
 		}
@@ -170,44 +171,11 @@ const shortenSlack = 48
 // shorten returns s in at most about maxTokens tokens: head and tail around a
 // note that says how much is missing. maxTokens of 0 leaves only the note.
 func shorten(s string, maxTokens int) string {
-	tokens := EstimateTokens(s)
+	tokens := token.Estimate(s)
 	if tokens <= maxTokens {
 		return s
 	}
 	note := fmt.Sprintf("[... about %d tokens left out to fit the context window; run the tool again, on a smaller part, if you need them ...]", tokens-max(0, maxTokens))
-	head, tail := headTail(s, maxTokens, tokens)
+	head, tail := token.HeadTail(s, maxTokens, tokens)
 	return strings.TrimPrefix(head+"\n", "\n") + note + strings.TrimSuffix("\n"+tail, "\n")
-}
-
-// headTail returns the beginning and the end of s, which has the given number
-// of tokens: together at most about maxTokens, two thirds of it the beginning.
-func headTail(s string, maxTokens, tokens int) (head, tail string) {
-	if maxTokens <= 0 || tokens <= 0 {
-		return "", ""
-	}
-	// Tokens are not spread evenly over the bytes, so the cut is corrected
-	// until it fits.
-	keep := len(s) * maxTokens / tokens
-	for {
-		head, tail = s[:runeFloor(s, keep*2/3)], s[runeCeil(s, len(s)-keep/3):]
-		got := EstimateTokens(head) + EstimateTokens(tail)
-		if got <= maxTokens || keep < 16 {
-			return head, tail
-		}
-		keep = min(keep*9/10, keep*maxTokens/got)
-	}
-}
-
-func runeFloor(s string, i int) int {
-	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
-		i--
-	}
-	return i
-}
-
-func runeCeil(s string, i int) int {
-	for i < len(s) && !utf8.RuneStart(s[i]) {
-		i++
-	}
-	return i
 }

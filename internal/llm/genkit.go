@@ -16,6 +16,7 @@ import (
 	"github.com/firebase/genkit/go/plugins/googlegenai"
 	"google.golang.org/genai"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -78,7 +79,7 @@ func (a *genkitAdapter) start(r turnRequest) (conversation, error) {
 	c := &genkitConversation{a: a, oneShot: r.OneShot, names: make(map[string]string), ids: make(callIDs)}
 	if r.System != "" {
 		c.system = ai.NewSystemMessage(ai.NewTextPart(r.System))
-		c.history.fixed += EstimateTokens(r.System)
+		c.history.fixed += token.Estimate(r.System)
 	}
 	for _, s := range r.Specs {
 		var schema map[string]any
@@ -102,12 +103,12 @@ func (c *genkitConversation) appendUser(text string) {
 	if c.history.endsWithOutput() {
 		c.addText(interruptedMark)
 	}
-	c.add(ai.RoleUser, ai.NewTextPart(text), EstimateTokens(text)+blockOverhead)
+	c.add(ai.RoleUser, ai.NewTextPart(text), token.Estimate(text)+blockOverhead)
 }
 
 func (c *genkitConversation) addText(text string) {
 	if text != "" {
-		c.add(ai.RoleModel, ai.NewTextPart(text), EstimateTokens(text)+blockOverhead)
+		c.add(ai.RoleModel, ai.NewTextPart(text), token.Estimate(text)+blockOverhead)
 	}
 }
 
@@ -226,7 +227,7 @@ func (c *genkitConversation) record(response *ai.ModelResponse, reasoning int) s
 		case p.IsReasoning():
 		case p.IsText():
 			s.Text += p.Text
-			c.add(ai.RoleModel, p, EstimateTokens(p.Text)+blockOverhead+signatureTokens(p))
+			c.add(ai.RoleModel, p, token.Estimate(p.Text)+blockOverhead+signatureTokens(p))
 		case p.IsToolRequest() && cut:
 			s.CutCalls++
 		case p.IsToolRequest():

@@ -1,6 +1,10 @@
 package llm
 
-import "sync"
+import (
+	"sync"
+
+	"keen/internal/llm/token"
+)
 
 // Sizes are the sizes that requests are made to, in tokens.
 type Sizes struct {
@@ -17,11 +21,11 @@ type Sizes struct {
 func (c *Client) Sizes() Sizes { return c.sizes() }
 
 // CompactionBudget returns the most that one compaction request may have, in
-// tokens of EstimateTokens. It leaves a little room, because the calibration
+// tokens of [token.Estimate]. It leaves a little room, because the calibration
 // was learned on other text.
 func (c *Client) CompactionBudget() int {
 	scale := c.learned.scaler()
-	budget := scale.unscale(c.sizes().Budget)
+	budget := scale.Unscale(c.sizes().Budget)
 	return budget - budget/20
 }
 
@@ -39,7 +43,7 @@ type learned struct {
 	// ceiling bounds the budget after a rejection without numbers; 0 means
 	// that there was none.
 	ceiling     int
-	calibration calibration
+	calibration token.Calibration
 }
 
 func (l *learned) sizes() Sizes {
@@ -60,7 +64,7 @@ func (l *learned) lowerOutput(output int) {
 }
 
 // scaler returns the calibration as it is now.
-func (l *learned) scaler() calibration {
+func (l *learned) scaler() token.Calibration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calibration
@@ -77,7 +81,7 @@ func (l *learned) observe(estimated, reported int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calibration.observe(estimated, reported)
+	l.calibration.Observe(estimated, reported)
 }
 
 // minCeiling is the smallest rejected estimate, in tokens, that is believed: a

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -87,9 +88,9 @@ func (a *fakeAdapter) start(r turnRequest) (conversation, error) {
 	a.started++
 	a.mu.Unlock()
 	c := &fakeConversation{a: a, r: r}
-	c.history.fixed = EstimateTokens(r.System)
+	c.history.fixed = token.Estimate(r.System)
 	for _, s := range r.Specs {
-		c.history.fixed += EstimateTokens(s.Description) + EstimateTokens(string(s.Schema))
+		c.history.fixed += token.Estimate(s.Description) + token.Estimate(string(s.Schema))
 	}
 	for _, e := range formatHistory(r.History) {
 		switch e.kind {
@@ -112,7 +113,7 @@ type fakeConversation struct {
 	calls   int
 }
 
-func (c *fakeConversation) add(s string) { c.history.add(s, EstimateTokens(s)) }
+func (c *fakeConversation) add(s string) { c.history.add(s, token.Estimate(s)) }
 
 func (c *fakeConversation) addCalls(calls []tools.Call) {
 	for _, k := range calls {
@@ -261,7 +262,7 @@ func (s sizedTool) Run(_ context.Context, input json.RawMessage, _ func(tools.Pr
 // textOf makes text of about n tokens.
 func textOf(n int) string {
 	const line = "the quick brown fox jumps over the lazy dog and goes on\n"
-	per := EstimateTokens(strings.Repeat(line, 100))
+	per := token.Estimate(strings.Repeat(line, 100))
 	return strings.Repeat(line, n*100/per+1)
 }
 

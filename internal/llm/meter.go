@@ -1,5 +1,7 @@
 package llm
 
+import "keen/internal/llm/token"
+
 // meter estimates the size of the next request: what the provider reported
 // for the last one, plus a calibrated estimate of what came since. Without a
 // report it is the calibrated local estimate alone. It costs the same however
@@ -24,7 +26,7 @@ func (m *meter) sent(l *learned, estimate, answerEstimate int, answer step) {
 	said := answer.AnswerTokens
 	if said == 0 {
 		c := l.scaler()
-		said = c.scale(answerEstimate)
+		said = c.Scale(answerEstimate)
 	}
 	m.reported = u.InputTokens + said
 	m.base = estimate + answerEstimate
@@ -38,21 +40,21 @@ func plausible(estimate, reported int) bool {
 
 // estimate returns the size of a request whose local estimate is raw, unless
 // something was taken out of it: then only the local estimate counts.
-func (m *meter) estimate(raw int, c calibration) int {
+func (m *meter) estimate(raw int, c token.Calibration) int {
 	if m.reported == 0 || raw < m.base {
-		return c.scale(raw)
+		return c.Scale(raw)
 	}
-	return m.reported + c.scale(raw-m.base)
+	return m.reported + c.Scale(raw-m.base)
 }
 
 // rawBudget returns the largest local estimate that stays within budget.
-func (m *meter) rawBudget(budget int, c calibration) int {
+func (m *meter) rawBudget(budget int, c token.Calibration) int {
 	switch {
 	case m.reported == 0:
-		return c.unscale(budget)
+		return c.Unscale(budget)
 	case budget >= m.reported:
-		return m.base + c.unscale(budget-m.reported)
+		return m.base + c.Unscale(budget-m.reported)
 	default:
-		return min(m.base, c.unscale(budget))
+		return min(m.base, c.Unscale(budget))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -111,7 +112,7 @@ func (a *chatAdapter) start(r turnRequest) (conversation, error) {
 	c.history.fixed = size
 	if r.System != "" {
 		c.system = []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(r.System)}
-		c.history.fixed += blockOverhead + EstimateTokens(r.System)
+		c.history.fixed += blockOverhead + token.Estimate(r.System)
 	}
 	for _, e := range formatHistory(r.History) {
 		switch e.kind {
@@ -159,7 +160,7 @@ func (c *chatConversation) appendUser(text string) {
 	if c.history.endsWithOutput() {
 		c.appendAnswer(interruptedMark, "", nil)
 	}
-	c.history.add(openai.UserMessage(text), blockOverhead+EstimateTokens(text))
+	c.history.add(openai.UserMessage(text), blockOverhead+token.Estimate(text))
 }
 
 // appendResults implements [conversation].
@@ -167,7 +168,7 @@ func (c *chatConversation) appendResults(results []tools.Result) {
 	c.history.beginResults()
 	for _, r := range results {
 		id := r.CallID
-		c.history.addOutput(r.Output, blockOverhead+EstimateTokens(id), func(output string) openai.ChatCompletionMessageParamUnion {
+		c.history.addOutput(r.Output, blockOverhead+token.Estimate(id), func(output string) openai.ChatCompletionMessageParamUnion {
 			return openai.ToolMessage(output, id)
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -58,12 +59,12 @@ func (a chatAnswer) native() openai.ChatCompletionMessageParamUnion {
 
 // estimate is the size of the message in tokens.
 func (a chatAnswer) estimate() int {
-	size := blockOverhead + EstimateTokens(a.text)
+	size := blockOverhead + token.Estimate(a.text)
 	for _, k := range a.calls {
 		size += callTokens(k)
 	}
 	if a.replay == sendReasoning {
-		size += EstimateTokens(a.reasoning)
+		size += token.Estimate(a.reasoning)
 	}
 	return size
 }

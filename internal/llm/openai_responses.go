@@ -15,6 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -80,7 +81,7 @@ func (a *responsesAdapter) start(r turnRequest) (conversation, error) {
 	}
 	if system != "" {
 		c.base.Instructions = openai.String(system)
-		c.history.fixed += EstimateTokens(system)
+		c.history.fixed += token.Estimate(system)
 	}
 	if r.SessionID != "" && !a.cfg.Quirks.NoPromptCache {
 		c.base.PromptCacheKey = openai.String(r.SessionID)
@@ -131,7 +132,7 @@ func (c *responsesConversation) addText(text string) {
 }
 
 func (c *responsesConversation) addMessage(role responses.EasyInputMessageRole, text string) {
-	c.history.add(responses.ResponseInputItemParamOfMessage(text, role), EstimateTokens(text)+blockOverhead)
+	c.history.add(responses.ResponseInputItemParamOfMessage(text, role), token.Estimate(text)+blockOverhead)
 }
 
 func (c *responsesConversation) addCall(call tools.Call) {
@@ -268,7 +269,7 @@ func (c *responsesConversation) addReasoning(v responses.ResponseReasoningItem) 
 	tokens := blockOverhead
 	for _, s := range v.Summary {
 		item.Summary = append(item.Summary, responses.ResponseReasoningItemSummaryParam{Text: s.Text})
-		tokens += EstimateTokens(s.Text)
+		tokens += token.Estimate(s.Text)
 	}
 	// Encryption and base64 make about four bytes of three; a token of
 	// reasoning is about four bytes.

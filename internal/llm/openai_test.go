@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
 
@@ -941,7 +942,7 @@ func TestChatReplayedReasoningCounts(t *testing.T) {
 		}
 		return c.estimate() - before, answer.AnswerTokens
 	}
-	if size, reported := grown(true); size < EstimateTokens(thought) || reported != 20 {
+	if size, reported := grown(true); size < token.Estimate(thought) || reported != 20 {
 		t.Errorf("with replay the answer counts %d, reported %d", size, reported)
 	}
 	if size, reported := grown(false); size > 50 || reported != 15 {
@@ -951,7 +952,7 @@ func TestChatReplayedReasoningCounts(t *testing.T) {
 
 func TestChatEstimateCountsEverythingSent(t *testing.T) {
 	big := strings.Repeat("The quick brown fox. ", 5000) // 100 KB
-	tokens := EstimateTokens(big)
+	tokens := token.Estimate(big)
 	input, err := json.Marshal(map[string]string{"content": big})
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func writeInstructions(b *strings.Builder, files []ProjectInstructions) {
 		fmt.Fprintf(b, "\n# Project instructions from %s\n\n", f.Path)
 		kept := text
 		if len(text) > room {
-			kept = text[:runeFloor(text, room)]
+			kept = strings.ToValidUTF8(text[:room], "")
 		}
 		room -= len(kept)
 		b.WriteString(kept + "\n")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"keen/internal/llm/token"
 	"keen/internal/simulator"
 	"keen/internal/tools"
 )
@@ -221,7 +222,7 @@ func TestRetryAfterIsHonouredOnEveryWire(t *testing.T) {
 // prompt, and schemas are part of the estimate of each client.
 func TestWeakPoint03To05_EverythingSentCounts(t *testing.T) {
 	big := strings.Repeat("The quick brown fox. ", 5000) // 100 KB
-	tokens := EstimateTokens(big)
+	tokens := token.Estimate(big)
 	input, err := json.Marshal(map[string]string{"content": big})
 	if err != nil {
 		t.Fatal(err)
@@ -263,6 +264,31 @@ func TestWeakPoint03To05_EverythingSentCounts(t *testing.T) {
 	}
 }
 
+func TestB29_LargeToolInputsCount(t *testing.T) {
+	source, err := os.ReadFile("loop.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, err := json.Marshal(map[string]string{"content": strings.Repeat(string(source), 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range wiresUnderTest {
+		t.Run(w.name, func(t *testing.T) {
+			_, client := w.simulate(t, simulator.Options{Script: simulator.NewSequence()}, 1000000)
+			conv, err := client.adapter.start(turnRequest{History: []Message{
+				user("x"), {Role: RoleAssistant, ToolActivities: []HistoricalToolActivity{{Tool: "write_file", Input: input, Status: tools.StatusSuccess}}}, user("y"),
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := conv.estimate(); got < len(input)/5 {
+				t.Errorf("an input of %d bytes counts %d tokens", len(input), got)
+			}
+		})
+	}
+}
+
 // TestWeakPoint03And04_ToolTrafficOfTheTurnCounts: what a turn itself adds is
 // seen by the next checkpoint, without any report of usage.
 func TestWeakPoint03And04_ToolTrafficOfTheTurnCounts(t *testing.T) {
@@ -277,12 +303,12 @@ func TestWeakPoint03And04_ToolTrafficOfTheTurnCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := conv.estimate()
-		if got := asked - before; got < EstimateTokens(big) {
-			t.Errorf("a call with an input of %d tokens adds %d", EstimateTokens(big), got)
+		if got := asked - before; got < token.Estimate(big) {
+			t.Errorf("a call with an input of %d tokens adds %d", token.Estimate(big), got)
 		}
 		conv.appendResults(chatResults(answer.Calls, big))
-		if got := conv.estimate() - asked; got < EstimateTokens(big) {
-			t.Errorf("a result of %d tokens adds %d", EstimateTokens(big), got)
+		if got := conv.estimate() - asked; got < token.Estimate(big) {
+			t.Errorf("a result of %d tokens adds %d", token.Estimate(big), got)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"keen/internal/llm"
+	"keen/internal/llm/token"
 	"keen/internal/session"
 )
 
@@ -451,7 +452,7 @@ func TestB97_ManualCompactionWorksAboveTheWindow(t *testing.T) {
 		p.client.compact = func(_ context.Context, request []llm.Message, emit func(llm.StreamEvent)) error {
 			size := 0
 			for _, m := range request {
-				size += llm.EstimateTokens(m.Content)
+				size += token.Estimate(m.Content)
 			}
 			largest = max(largest, size)
 			emit(chunk("## Goal\nDo what the user asked for, step by step, and say what came of it.\n"))

@@ -5,6 +5,7 @@ import (
 
 	"keen/internal/cli/repl/render"
 	"keen/internal/llm"
+	"keen/internal/llm/token"
 	"keen/internal/session"
 )
 
@@ -143,9 +144,9 @@ func (m *Model) status() render.Status {
 // contextUse estimates what fills the next request.
 func (m *Model) contextUse() render.ContextUse {
 	var use render.ContextUse
-	use.System = llm.EstimateTokens(m.state.System())
+	use.System = token.Estimate(m.state.System())
 	for _, spec := range m.registry.Specs() {
-		use.Tools += llm.EstimateTokens(spec.Name) + llm.EstimateTokens(spec.Description) + llm.EstimateTokens(string(spec.Schema))
+		use.Tools += token.Estimate(spec.Name) + token.Estimate(spec.Description) + token.Estimate(string(spec.Schema))
 	}
 	history := m.state.Messages()
 	if m.stream.active() {
@@ -153,13 +154,13 @@ func (m *Model) contextUse() render.ContextUse {
 	}
 	for _, message := range history {
 		if message.Role == llm.RoleUser {
-			use.User += llm.EstimateTokens(message.Content)
+			use.User += token.Estimate(message.Content)
 			continue
 		}
-		use.Assistant += llm.EstimateTokens(message.Content)
+		use.Assistant += token.Estimate(message.Content)
 		for _, a := range message.ToolActivities {
-			use.Assistant += llm.EstimateTokens(string(a.Input))
-			use.ToolResults += llm.EstimateTokens(a.RawOutput) + llm.EstimateTokens(a.Summary)
+			use.Assistant += token.Estimate(string(a.Input))
+			use.ToolResults += token.Estimate(a.RawOutput) + token.Estimate(a.Summary)
 		}
 	}
 	if m.client != nil {

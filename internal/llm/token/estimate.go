@@ -1,4 +1,11 @@
-package llm
+// Package token says how large a text is in tokens and cuts texts to a size in
+// tokens. It needs no vocabulary and knows nothing of providers, requests and
+// conversations.
+//
+// [Estimate] is the local estimate, [Calibration] corrects it by what a provider
+// counted, [HeadTail] cuts. Everything here is pure; test it against a real
+// vocabulary.
+package token
 
 import "unicode/utf8"
 
@@ -9,10 +16,10 @@ import "unicode/utf8"
 // prose, logs and encoded data; other vocabularies differ by a factor, which
 // calibration takes care of.
 
-// EstimateTokens returns about how many tokens a text has: 0 for the empty
+// Estimate returns about how many tokens a text has: 0 for the empty
 // text, at least 1 for any other. It allocates nothing. The estimates of two
 // texts add up to that of both together, give or take a few tokens.
-func EstimateTokens(s string) int {
+func Estimate(s string) int {
 	if s == "" {
 		return 0
 	}
@@ -251,53 +258,4 @@ func (e *estimator) rune() {
 	default:
 		e.price += tokenPrice
 	}
-}
-
-// calibration corrects local estimates by what a provider counted for the last
-// request. The last ratio is used as it is: a mean would lag behind when the
-// kind of text changes, which is when it matters. The zero value corrects
-// nothing.
-type calibration struct {
-	estimated, reported int
-}
-
-// The bounds of the ratio reported/estimated, as fractions of 100. Vocabularies
-// differ by less than a factor of two; what is beyond comes from a report that
-// does not mean the whole request.
-const (
-	minRatio = 50
-	maxRatio = 250
-)
-
-// observe takes in that a request of estimated tokens was counted as reported
-// tokens. It ignores what cannot be.
-func (c *calibration) observe(estimated, reported int) {
-	if estimated <= 0 || reported <= 0 {
-		return
-	}
-	c.estimated = estimated
-	c.reported = min(max(reported, ceilDiv(estimated*minRatio, 100)), estimated*maxRatio/100)
-}
-
-// scale returns an estimate corrected, rounded up.
-func (c *calibration) scale(estimated int) int {
-	if c.estimated == 0 {
-		return estimated
-	}
-	return ceilDiv(estimated*c.reported, c.estimated)
-}
-
-// unscale returns the largest estimate that scale makes at most tokens.
-func (c *calibration) unscale(tokens int) int {
-	if c.estimated == 0 {
-		return tokens
-	}
-	return tokens * c.estimated / c.reported
-}
-
-func ceilDiv(a, b int) int {
-	if a <= 0 {
-		return a / b
-	}
-	return (a + b - 1) / b
 }

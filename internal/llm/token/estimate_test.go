@@ -1,4 +1,4 @@
-package llm
+package token
 
 import (
 	"encoding/base64"
@@ -12,9 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tiktoken-go/tokenizer"
-
-	"keen/internal/simulator"
-	"keen/internal/tools"
 )
 
 // o200k counts tokens with the vocabulary of OpenAI's current models.
@@ -50,9 +47,9 @@ var kindsOfText = []kindOfText{
 	{"cyrillic", cyrillicText},
 }
 
-// goText is this package's own source, half of its files for each part.
+// goText is the source of the package above, half of its files for each part.
 func goText(t testing.TB, part int) string {
-	files, err := filepath.Glob("*.go")
+	files, err := filepath.Glob("../*.go")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d source files: %v", len(files), err)
 	}
@@ -131,7 +128,7 @@ func base64Text(_ testing.TB, part int) string {
 }
 
 func proseText(t testing.TB, part int) string {
-	names := []string{"prompts/system.md", "prompts/compaction.md"}
+	names := []string{"../prompts/system.md", "../prompts/compaction.md"}
 	text, err := os.ReadFile(names[part])
 	if err != nil {
 		t.Fatal(err)
@@ -164,52 +161,15 @@ func cyrillicText(_ testing.TB, part int) string {
 	return b.String()
 }
 
-func TestEstimateIsWithinATenthAfterOneCalibration(t *testing.T) {
-	count := o200k(t)
-	for _, kind := range kindsOfText {
-		t.Run(kind.name, func(t *testing.T) {
-			first, second := kind.text(t, 0), kind.text(t, 1)
-			var c calibration
-			c.observe(EstimateTokens(first), count(first))
-			got, want := c.scale(EstimateTokens(second)), count(second)
-			off := float64(got)/float64(want) - 1
-			raw := float64(EstimateTokens(second))/float64(want) - 1
-			t.Logf("%d tokens, calibrated %+.1f %%, uncalibrated %+.1f %%", want, off*100, raw*100)
-			if off < -0.10 || off > 0.10 {
-				t.Errorf("calibrated estimate is off by %+.1f %%", off*100)
-			}
-			if raw < -0.20 || raw > 0.20 {
-				t.Errorf("uncalibrated estimate is off by %+.1f %%", raw*100)
-			}
-		})
-	}
-}
-
-func TestEstimateHoldsWhenTheKindOfTextChanges(t *testing.T) {
-	count := o200k(t)
-	for _, before := range kindsOfText {
-		var c calibration
-		text := before.text(t, 0)
-		c.observe(EstimateTokens(text), count(text))
-		for _, after := range kindsOfText {
-			text := after.text(t, 1)
-			got, want := c.scale(EstimateTokens(text)), count(text)
-			if off := float64(got)/float64(want) - 1; off < -0.25 || off > 0.3 {
-				t.Errorf("calibrated on %s, %s is off by %+.1f %%", before.name, after.name, off*100)
-			}
-		}
-	}
-}
-
 func TestEstimatesAddUp(t *testing.T) {
 	for _, kind := range kindsOfText {
 		text := kind.text(t, 0)
-		whole := EstimateTokens(text)
+		whole := Estimate(text)
 		for _, size := range []int{7, 100, 5000} {
 			sum, parts := 0, 0
 			for rest := text; rest != ""; parts++ {
 				end := runeCeil(rest, min(size, len(rest)))
-				sum += EstimateTokens(rest[:end])
+				sum += Estimate(rest[:end])
 				rest = rest[end:]
 			}
 			if diff := sum - whole; diff < -3*parts || diff > 3*parts {
@@ -231,7 +191,7 @@ func TestEstimateOfOddTexts(t *testing.T) {
 		"one mark":      ".",
 		"arabic":        strings.Repeat("عندما تمتلئ النافذة يتم تلخيص المحادثة ", 50),
 	} {
-		got := EstimateTokens(text)
+		got := Estimate(text)
 		if got < 1 {
 			t.Errorf("%s: %d", name, got)
 		}
@@ -242,64 +202,19 @@ func TestEstimateOfOddTexts(t *testing.T) {
 			t.Errorf("%s: %d, the vocabulary says %d", name, got, want)
 		}
 	}
-	if got := EstimateTokens(""); got != 0 {
+	if got := Estimate(""); got != 0 {
 		t.Errorf("nothing has %d tokens", got)
 	}
 }
 
-func TestB29_LargeToolInputsCount(t *testing.T) {
-	input, err := json.Marshal(map[string]string{"content": goText(t, 0) + goText(t, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range wiresUnderTest {
-		t.Run(w.name, func(t *testing.T) {
-			_, client := w.simulate(t, simulator.Options{Script: simulator.NewSequence()}, 1000000)
-			conv, err := client.adapter.start(turnRequest{History: []Message{
-				user("x"), {Role: RoleAssistant, ToolActivities: []HistoricalToolActivity{{Tool: "write_file", Input: input, Status: tools.StatusSuccess}}}, user("y"),
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := conv.estimate(); got < len(input)/5 {
-				t.Errorf("an input of %d bytes counts %d tokens", len(input), got)
-			}
-		})
-	}
-}
-
-func TestCalibrationScalesAndUnscales(t *testing.T) {
-	var c calibration
-	if c.scale(100) != 100 || c.unscale(100) != 100 {
-		t.Error("the zero value corrects something")
-	}
-	for _, ratio := range [][2]int{{1000, 1500}, {1000, 700}, {999, 1001}, {1000, 10}, {1000, 90000}} {
-		c.observe(ratio[0], ratio[1])
-		for n := range 3000 {
-			if got := c.scale(c.unscale(n)); got > n {
-				t.Fatalf("ratio %v: scale(unscale(%d)) = %d", ratio, n, got)
-			}
-		}
-		if got := c.scale(1000); got < 500 || got > 2500 {
-			t.Errorf("ratio %v is not clamped: 1000 becomes %d", ratio, got)
-		}
-	}
-	before := c
-	c.observe(0, 10)
-	c.observe(10, 0)
-	if c != before {
-		t.Error("nonsense was taken in")
-	}
-}
-
-func BenchmarkEstimateTokens(b *testing.B) {
+func BenchmarkEstimate(b *testing.B) {
 	for _, kind := range kindsOfText {
 		b.Run(kind.name, func(b *testing.B) {
 			text := kind.text(b, 0)
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				EstimateTokens(text)
+				Estimate(text)
 			}
 		})
 	}
