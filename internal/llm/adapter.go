@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -17,8 +18,8 @@ type adapter interface {
 	// anything but its result, so the loop may throw that away.
 	start(r turnRequest) (conversation, error)
 	// classify says what an error of a sampler means, never what to do. It
-	// returns nil for nil, and passes an *APIError through.
-	classify(err error) *APIError
+	// returns nil for nil, and passes an *apierror.Error through.
+	classify(err error) *apierror.Error
 }
 
 // limits are a model's sizes in tokens.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -112,23 +113,23 @@ var errCutStream = errors.New("the answer ended before its end")
 
 // classifySDK says what an error means that an SDK reported: raw holds what
 // was read from its fields.
-func classifySDK(err error, raw rawError) *APIError {
+func classifySDK(err error, raw apierror.Raw) *apierror.Error {
 	if err == nil {
 		return nil
 	}
-	var classified *APIError
+	var classified *apierror.Error
 	if errors.As(err, &classified) {
 		return classified
 	}
 	if errors.Is(err, errCutStream) {
-		return &APIError{Kind: ErrorTransient, Provider: raw.Provider, Message: err.Error(), Err: err}
+		return &apierror.Error{Kind: apierror.KindTransient, Provider: raw.Provider, Message: err.Error(), Err: err}
 	}
 	var noSecret *credentialError
 	var network net.Error
 	if errors.As(err, &noSecret) && !errors.As(noSecret.err, &network) {
-		return &APIError{Kind: ErrorAuth, Provider: raw.Provider, Message: noSecret.Error(), Err: err}
+		return &apierror.Error{Kind: apierror.KindAuth, Provider: raw.Provider, Message: noSecret.Error(), Err: err}
 	}
-	return classifyRaw(raw)
+	return apierror.Classify(raw)
 }
 
 // nonBlank returns text, or a stand-in where providers refuse blank text.

@@ -13,6 +13,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -266,14 +267,14 @@ func anthropicStop(reason string) StopReason {
 	case anthropic.StopReasonRefusal:
 		return StopRefusal
 	}
-	if stopReasonOverflow(reason) {
+	if apierror.IsOverflowStop(reason) {
 		return StopContextWindow
 	}
 	return StopUnknown
 }
 
-func (a *anthropicAdapter) classify(err error) *APIError {
-	raw := rawError{Provider: a.cfg.Provider, Err: err}
+func (a *anthropicAdapter) classify(err error) *apierror.Error {
+	raw := apierror.Raw{Provider: a.cfg.Provider, Err: err}
 	var e *anthropic.Error
 	if errors.As(err, &e) {
 		raw.Status, raw.Type, raw.Message, raw.Body = e.StatusCode, string(e.Type()), e.Message, e.RawJSON()
@@ -282,7 +283,7 @@ func (a *anthropicAdapter) classify(err error) *APIError {
 			raw.Status = 0
 		}
 		if e.Response != nil {
-			raw.RetryAfter = parseRetryAfter(e.Response.Header, time.Now())
+			raw.RetryAfter = apierror.RetryAfter(e.Response.Header, time.Now())
 		}
 	}
 	return classifySDK(err, raw)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -196,22 +197,22 @@ func TestAnthropicNeverTakesABrokenAnswerForASuccess(t *testing.T) {
 	}
 	stopped := events(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`)
 	for name, b := range map[string]brokenAnswer{
-		"clean cut":             {chatStream(begun), ErrorTransient, "before its end"},
-		"cut before the end":    {chatStream(begun + stopped), ErrorTransient, "before its end"},
-		"reset":                 {torn("text/event-stream", begun), ErrorTransient, "connection was closed"},
-		"half an event":         {chatStream(begun + "event: message_delta\ndata: {\"type\":\"mess\n\n"), ErrorTransient, ""},
-		"half a line":           {chatStream(begun + stopped + "event: message_st"), ErrorTransient, "before its end"},
-		"block that never was":  {chatStream(events(anthropicStart, `{"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"Hi"}}`)), ErrorTransient, ""},
-		"overloaded":            {inside("overloaded_error", "Overloaded"), ErrorTransient, "Overloaded"},
-		"server":                {inside("api_error", "Internal server error"), ErrorTransient, "Internal server error"},
-		"rate":                  {inside("rate_limit_error", "This request would exceed your organization's rate limit of 40,000 input tokens per minute"), ErrorRateLimitTokens, "per minute"},
-		"overflow":              {inside("invalid_request_error", "prompt is too long: 209303 tokens > 200000 maximum"), ErrorContextOverflow, "209303"},
-		"invalid":               {inside("invalid_request_error", "messages.1: unexpected role"), ErrorOther, "unexpected role"},
-		"key":                   {inside("authentication_error", "invalid x-api-key"), ErrorAuth, "invalid x-api-key"},
-		"error without a name":  {chatStream(begun + "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"), ErrorTransient, "Overloaded"},
-		"error as text":         {chatReply(500, "application/json", `{"error":"model runner crashed unexpectedly"}`), ErrorTransient, "500"},
-		"error of another wire": {chatReply(400, "application/json", `{"error":{"message":"This model's maximum context length is 32768 tokens, however you requested 40000 tokens","code":400}}`), ErrorContextOverflow, "32768"},
-		"detail":                {chatReply(404, "application/json", `{"detail":"Not Found"}`), ErrorOther, "404"},
+		"clean cut":             {chatStream(begun), apierror.KindTransient, "before its end"},
+		"cut before the end":    {chatStream(begun + stopped), apierror.KindTransient, "before its end"},
+		"reset":                 {torn("text/event-stream", begun), apierror.KindTransient, "connection was closed"},
+		"half an event":         {chatStream(begun + "event: message_delta\ndata: {\"type\":\"mess\n\n"), apierror.KindTransient, ""},
+		"half a line":           {chatStream(begun + stopped + "event: message_st"), apierror.KindTransient, "before its end"},
+		"block that never was":  {chatStream(events(anthropicStart, `{"type":"content_block_delta","index":3,"delta":{"type":"text_delta","text":"Hi"}}`)), apierror.KindTransient, ""},
+		"overloaded":            {inside("overloaded_error", "Overloaded"), apierror.KindTransient, "Overloaded"},
+		"server":                {inside("api_error", "Internal server error"), apierror.KindTransient, "Internal server error"},
+		"rate":                  {inside("rate_limit_error", "This request would exceed your organization's rate limit of 40,000 input tokens per minute"), apierror.KindRateLimitTokens, "per minute"},
+		"overflow":              {inside("invalid_request_error", "prompt is too long: 209303 tokens > 200000 maximum"), apierror.KindContextOverflow, "209303"},
+		"invalid":               {inside("invalid_request_error", "messages.1: unexpected role"), apierror.KindOther, "unexpected role"},
+		"key":                   {inside("authentication_error", "invalid x-api-key"), apierror.KindAuth, "invalid x-api-key"},
+		"error without a name":  {chatStream(begun + "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"), apierror.KindTransient, "Overloaded"},
+		"error as text":         {chatReply(500, "application/json", `{"error":"model runner crashed unexpectedly"}`), apierror.KindTransient, "500"},
+		"error of another wire": {chatReply(400, "application/json", `{"error":{"message":"This model's maximum context length is 32768 tokens, however you requested 40000 tokens","code":400}}`), apierror.KindContextOverflow, "32768"},
+		"detail":                {chatReply(404, "application/json", `{"detail":"Not Found"}`), apierror.KindOther, "404"},
 	} {
 		t.Run(name, func(t *testing.T) { wantBroken(t, "anthropic", b) })
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -301,18 +302,18 @@ func bedrockStop(reason types.StopReason) StopReason {
 	case types.StopReasonGuardrailIntervened, types.StopReasonContentFiltered:
 		return StopRefusal
 	}
-	if stopReasonOverflow(string(reason)) {
+	if apierror.IsOverflowStop(string(reason)) {
 		return StopContextWindow
 	}
 	return StopUnknown
 }
 
-func (a *bedrockAdapter) classify(err error) *APIError {
+func (a *bedrockAdapter) classify(err error) *apierror.Error {
 	var unsigned *awsCredentialError
 	if errors.As(err, &unsigned) && !errors.Is(err, context.Canceled) {
-		return &APIError{Kind: ErrorAuth, Provider: a.cfg.Provider, Message: "there are no AWS credentials: run aws configure or aws sso login, or set AWS_PROFILE", Err: err}
+		return &apierror.Error{Kind: apierror.KindAuth, Provider: a.cfg.Provider, Message: "there are no AWS credentials: run aws configure or aws sso login, or set AWS_PROFILE", Err: err}
 	}
-	raw := rawError{Provider: a.cfg.Provider, Err: err}
+	raw := apierror.Raw{Provider: a.cfg.Provider, Err: err}
 	var e smithy.APIError
 	if errors.As(err, &e) {
 		raw.Code, raw.Message = e.ErrorCode(), e.ErrorMessage()
@@ -321,7 +322,7 @@ func (a *bedrockAdapter) classify(err error) *APIError {
 	if errors.As(err, &response) {
 		raw.Status = response.HTTPStatusCode()
 		if response.Response != nil {
-			raw.RetryAfter = parseRetryAfter(response.Response.Header, time.Now())
+			raw.RetryAfter = apierror.RetryAfter(response.Response.Header, time.Now())
 		}
 	}
 	return classifySDK(err, raw)

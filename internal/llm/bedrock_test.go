@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"github.com/google/go-cmp/cmp"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -252,28 +253,28 @@ func TestBedrockNeverTakesABrokenAnswerForASuccess(t *testing.T) {
 	}
 	const overflow = "Input is too long for requested model."
 	for name, b := range map[string]brokenAnswer{
-		"clean cut":                 {bedrockReply(begun), ErrorTransient, "before its end"},
-		"reset":                     {torn(bedrockStreamType, begun), ErrorTransient, ""},
-		"half a frame":              {bedrockReply(begun + stop[:len(stop)/2]), ErrorTransient, ""},
-		"reset in a frame":          {torn(bedrockStreamType, begun+stop[:len(stop)/2]), ErrorTransient, ""},
-		"bad checksum":              {bedrockReply(begun + string(garbled)), ErrorTransient, ""},
-		"throttled":                 {inside("throttlingException", "Too many requests, please wait before trying again."), ErrorRateLimit, "Too many requests"},
-		"tokens throttled":          {inside("throttlingException", "Too many tokens, please wait before trying again."), ErrorRateLimitTokens, "Too many tokens"},
-		"overflow":                  {inside("validationException", "The model returned the following errors: "+overflow), ErrorContextOverflow, overflow},
-		"model stream":              {inside("modelStreamErrorException", "The model stream failed."), ErrorTransient, "stream failed"},
-		"internal":                  {inside("internalServerException", "The system encountered an unexpected error."), ErrorTransient, "unexpected error"},
-		"unavailable":               {inside("serviceUnavailableException", "Bedrock is unable to process your request."), ErrorTransient, "unable"},
-		"unmodelled error":          {bedrockReply(begun + bedrockFrame("", ":message-type", "error", ":error-code", "InternalFailure", ":error-message", "it broke")), ErrorTransient, "it broke"},
-		"refused: overflow":         {typed(400, "ValidationException", overflow), ErrorContextOverflow, overflow},
-		"refused without a type":    {chatReply(400, "application/json", `{"message":"`+overflow+`"}`), ErrorContextOverflow, overflow},
-		"refused: numbers":          {typed(400, "ValidationException", "prompt is too long: 209303 tokens > 200000 maximum"), ErrorContextOverflow, "209303"},
-		"refused: other":            {typed(400, "ValidationException", "messages.1.content: roles must alternate"), ErrorOther, "alternate"},
-		"refused: no access":        {typed(403, "AccessDeniedException", "You don't have access to the model with the specified model ID."), ErrorAuth, "access"},
-		"refused: expired token":    {typed(403, "ExpiredTokenException", "The security token included in the request is expired"), ErrorAuth, "expired"},
-		"refused: not ready":        {typed(429, "ModelNotReadyException", "Model is not ready for inference."), ErrorRateLimit, "not ready"},
-		"refused: throttled":        {typed(429, "ThrottlingException", "Too many requests, please wait before trying again."), ErrorRateLimit, "Too many requests"},
-		"refused: no such model":    {typed(404, "ResourceNotFoundException", "Model not found."), ErrorOther, "not found"},
-		"refused: max tokens alone": {typed(400, "ValidationException", "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096."), ErrorMaxOutput, "4096"},
+		"clean cut":                 {bedrockReply(begun), apierror.KindTransient, "before its end"},
+		"reset":                     {torn(bedrockStreamType, begun), apierror.KindTransient, ""},
+		"half a frame":              {bedrockReply(begun + stop[:len(stop)/2]), apierror.KindTransient, ""},
+		"reset in a frame":          {torn(bedrockStreamType, begun+stop[:len(stop)/2]), apierror.KindTransient, ""},
+		"bad checksum":              {bedrockReply(begun + string(garbled)), apierror.KindTransient, ""},
+		"throttled":                 {inside("throttlingException", "Too many requests, please wait before trying again."), apierror.KindRateLimit, "Too many requests"},
+		"tokens throttled":          {inside("throttlingException", "Too many tokens, please wait before trying again."), apierror.KindRateLimitTokens, "Too many tokens"},
+		"overflow":                  {inside("validationException", "The model returned the following errors: "+overflow), apierror.KindContextOverflow, overflow},
+		"model stream":              {inside("modelStreamErrorException", "The model stream failed."), apierror.KindTransient, "stream failed"},
+		"internal":                  {inside("internalServerException", "The system encountered an unexpected error."), apierror.KindTransient, "unexpected error"},
+		"unavailable":               {inside("serviceUnavailableException", "Bedrock is unable to process your request."), apierror.KindTransient, "unable"},
+		"unmodelled error":          {bedrockReply(begun + bedrockFrame("", ":message-type", "error", ":error-code", "InternalFailure", ":error-message", "it broke")), apierror.KindTransient, "it broke"},
+		"refused: overflow":         {typed(400, "ValidationException", overflow), apierror.KindContextOverflow, overflow},
+		"refused without a type":    {chatReply(400, "application/json", `{"message":"`+overflow+`"}`), apierror.KindContextOverflow, overflow},
+		"refused: numbers":          {typed(400, "ValidationException", "prompt is too long: 209303 tokens > 200000 maximum"), apierror.KindContextOverflow, "209303"},
+		"refused: other":            {typed(400, "ValidationException", "messages.1.content: roles must alternate"), apierror.KindOther, "alternate"},
+		"refused: no access":        {typed(403, "AccessDeniedException", "You don't have access to the model with the specified model ID."), apierror.KindAuth, "access"},
+		"refused: expired token":    {typed(403, "ExpiredTokenException", "The security token included in the request is expired"), apierror.KindAuth, "expired"},
+		"refused: not ready":        {typed(429, "ModelNotReadyException", "Model is not ready for inference."), apierror.KindRateLimit, "not ready"},
+		"refused: throttled":        {typed(429, "ThrottlingException", "Too many requests, please wait before trying again."), apierror.KindRateLimit, "Too many requests"},
+		"refused: no such model":    {typed(404, "ResourceNotFoundException", "Model not found."), apierror.KindOther, "not found"},
+		"refused: max tokens alone": {typed(400, "ValidationException", "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096."), apierror.KindMaxOutput, "4096"},
 	} {
 		t.Run(name, func(t *testing.T) { wantBroken(t, "bedrock", b) })
 	}
@@ -376,7 +377,7 @@ func TestBedrockKeyIsABearerOverTLSOnly(t *testing.T) {
 	defer plain.Close()
 	c := client(plain)
 	_, _, err := ask(t, c)
-	if e := c.adapter.classify(err); e == nil || retryable(e) || len(sent) != 0 {
+	if e := c.adapter.classify(err); e == nil || e.Retryable() || len(sent) != 0 {
 		t.Errorf("over plain HTTP: error %v, sent %v", err, sent)
 	}
 	secure := httptest.NewTLSServer(handler)

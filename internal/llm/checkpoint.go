@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"keen/internal/llm/apierror"
 )
 
 // checkpoint is the point between two steps: all results of the last step are
@@ -70,7 +72,7 @@ func (t *turn) forceCompaction(ctx context.Context, cause error) error {
 
 // isLocal reports whether Keen itself found that the request does not fit.
 func isLocal(err error) bool {
-	var e *APIError
+	var e *apierror.Error
 	return !errors.As(err, &e)
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"keen/internal/llm/apierror"
 )
 
 func TestClientsTakeNothingFromTheEnvironment(t *testing.T) {
@@ -79,7 +81,7 @@ func TestClientsLeaveRetriesToTheLoop(t *testing.T) {
 			if n := calls.Load(); n != 1 {
 				t.Errorf("%s sent a request %d times on %d", w.name, n, status)
 			}
-			if !retryable(e) {
+			if !e.Retryable() {
 				t.Errorf("%s: %d is %s, which the loop does not retry", w.name, status, e.Kind)
 			}
 		}
@@ -103,7 +105,7 @@ func TestRefusedCredentialIsRenewedOnce(t *testing.T) {
 			}))
 			defer server.Close()
 			client := clientOf(t, w.name, server.URL, ClientConfig{})
-			if e := client.adapter.classify(sampleOnce(t, client)); e.Kind != ErrorAuth {
+			if e := client.adapter.classify(sampleOnce(t, client)); e.Kind != apierror.KindAuth {
 				t.Errorf("classified as %s", e.Kind)
 			}
 			if n := calls.Load(); n != 1 {
@@ -158,7 +160,7 @@ func TestMissingAWSCredentialsAreNoPassingTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := client.adapter.classify(sampleOnce(t, client))
-	if e.Kind != ErrorAuth || retryable(e) {
+	if e.Kind != apierror.KindAuth || e.Retryable() {
 		t.Errorf("classified as %s: %v", e.Kind, e)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 
+	"keen/internal/llm/apierror"
+	"keen/internal/llm/apierror/recorded"
 	"keen/internal/simulator"
 )
 
@@ -87,8 +89,17 @@ func TestReserveIsWhatTheRequestAsksFor(t *testing.T) {
 	})
 }
 
+func recordedErrors(t *testing.T) []recorded.Error {
+	t.Helper()
+	rows, err := recorded.Errors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
 // recordedAnswer serves one recorded row of provider errors.
-func recordedAnswer(row providerError) http.HandlerFunc {
+func recordedAnswer(row recorded.Error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		switch row.Transport {
@@ -120,7 +131,7 @@ func TestRecordedErrorsAreClassifiedOverTheirOwnWire(t *testing.T) {
 	// These are ends of an answer, not errors; the loop reads their reason.
 	stops := map[string]StopReason{"E092": StopContextWindow, "E126": StopLength, "E128": StopLength}
 	rows := 0
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if row.API == "chat" {
 			continue // openai_test.go
 		}
@@ -148,10 +159,10 @@ func TestRecordedErrorsAreClassifiedOverTheirOwnWire(t *testing.T) {
 			if e == nil {
 				t.Fatalf("no error for %s", row.Body)
 			}
-			if e.Kind != row.Kind {
+			if string(e.Kind) != row.Kind {
 				t.Errorf("%s is %s, want %s (%v)", row.Body, e.Kind, row.Kind, err)
 			}
-			overflow := row.Kind == ErrorContextOverflow
+			overflow := row.Kind == string(apierror.KindContextOverflow)
 			if errors.Is(e, ErrContextWindowExceeded) != overflow {
 				t.Errorf("wraps the sentinel: %v, want %v", !overflow, overflow)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -161,7 +162,7 @@ func TestDecision05_RejectionWithoutNumbersLowersTheCeiling(t *testing.T) {
 	a.script = func(r fakeRequest) fakeReply {
 		if r.Tokens > 24000 {
 			rejected++
-			return fail(ErrorContextOverflow, "Please reduce the length of the messages or completion.")
+			return fail(apierror.KindContextOverflow, "Please reduce the length of the messages or completion.")
 		}
 		if !r.Compaction {
 			done++
@@ -311,7 +312,7 @@ func TestB92_RetryInsideTheCompactionDiscardsTheFailedAttempt(t *testing.T) {
 	a := small()
 	a.script = func(r fakeRequest) fakeReply {
 		if r.Compaction && r.Nested == 1 {
-			return fakeReply{deltas: []delta{{Text: "## Goal half a summ"}}, err: &APIError{Kind: ErrorTransient, Message: "reset"}}
+			return fakeReply{deltas: []delta{{Text: "## Goal half a summ"}}, err: &apierror.Error{Kind: apierror.KindTransient, Message: "reset"}}
 		}
 		return scripted(reads(12, 1700)...)(r)
 	}
@@ -332,7 +333,7 @@ func TestDecision09_FailedAttemptWaitsForGrowth(t *testing.T) {
 	a := small()
 	a.script = func(r fakeRequest) fakeReply {
 		if r.Compaction {
-			return fail(ErrorOther, "no summaries today")
+			return fail(apierror.KindOther, "no summaries today")
 		}
 		switch {
 		case r.Parent <= 4:
@@ -359,7 +360,7 @@ func TestDecision09_CompactionsAreBoundedForEveryScript(t *testing.T) {
 		a.script = func(r fakeRequest) fakeReply {
 			if r.Compaction {
 				if rng.Intn(6) == 0 {
-					return fail(ErrorOther, "no")
+					return fail(apierror.KindOther, "no")
 				}
 				return say(goodSummary + textOf(rng.Intn(2000)))
 			}
@@ -512,7 +513,7 @@ func TestB08_OverflowByRequestedOutputIsAnsweredByASmallerLimit(t *testing.T) {
 	a := &fakeAdapter{window: 131072, output: 30000}
 	a.script = func(r fakeRequest) fakeReply {
 		if r.Output > 20000 {
-			return fakeReply{err: &APIError{Kind: ErrorContextOverflow, Message: "too long", Used: 7884 + 131072, Input: 7884, Output: 131072, Limit: 28000}}
+			return fakeReply{err: &apierror.Error{Kind: apierror.KindContextOverflow, Message: "too long", Used: 7884 + 131072, Input: 7884, Output: 131072, Limit: 28000}}
 		}
 		return say("done")
 	}
@@ -544,7 +545,7 @@ func TestB16_B20_HugeResultIsClippedIntoTheCompaction(t *testing.T) {
 
 func TestB34_B35_OverflowInAStreamOrAsAStopReasonIsRecovered(t *testing.T) {
 	stop := fakeReply{deltas: []delta{{Text: "partial"}}, step: step{Text: "partial", Stop: StopContextWindow, RawStop: "model_context_window_exceeded"}}
-	midStream := fakeReply{deltas: []delta{{Text: "par"}, {Text: "ti"}, {Text: "al"}}, err: &APIError{Kind: ErrorContextOverflow, Message: "maximum context length is 32768 tokens", Limit: 32768}}
+	midStream := fakeReply{deltas: []delta{{Text: "par"}, {Text: "ti"}, {Text: "al"}}, err: &apierror.Error{Kind: apierror.KindContextOverflow, Message: "maximum context length is 32768 tokens", Limit: 32768}}
 	silent := fakeReply{step: step{Stop: StopLength, Usage: &Usage{InputTokens: 32760}}}
 	for name, bad := range map[string]fakeReply{"stop reason": stop, "mid-stream": midStream, "nothing at the end of the window": silent} {
 		t.Run(name, func(t *testing.T) {
@@ -564,17 +565,17 @@ func TestB34_B35_OverflowInAStreamOrAsAStopReasonIsRecovered(t *testing.T) {
 
 func TestB37_BodySizeIsNotATokenOverflow(t *testing.T) {
 	a := mid()
-	a.script = scripted(fail(ErrorPayloadTooLarge, "Request exceeds the maximum size"))
+	a.script = scripted(fail(apierror.KindPayloadTooLarge, "Request exceeds the maximum size"))
 	events := runTurn(t, newFakeClient(t, a), registry(), user("x"), Message{Role: RoleAssistant, Content: "y"}, user(task))
-	var e *APIError
-	if !errors.As(last(events).Err, &e) || e.Kind != ErrorPayloadTooLarge || count(events, StreamEventTypeAutoCompactionStarted) != 0 {
+	var e *apierror.Error
+	if !errors.As(last(events).Err, &e) || e.Kind != apierror.KindPayloadTooLarge || count(events, StreamEventTypeAutoCompactionStarted) != 0 {
 		t.Errorf("got %v and %v", last(events).Err, kinds(events))
 	}
 }
 
 func TestB38_ProviderOverrulesTheLocalCount(t *testing.T) {
 	a := mid()
-	a.script = scripted(call("", readCall("a", 50000)), fail(ErrorContextOverflow, "too large"), say("done"))
+	a.script = scripted(call("", readCall("a", 50000)), fail(apierror.KindContextOverflow, "too large"), say("done"))
 	events := runTurn(t, newFakeClient(t, a), registry(), user(task))
 	wantDone(t, events)
 	if n := count(events, StreamEventTypeAutoCompactionApplied); n != 1 {
@@ -584,7 +585,7 @@ func TestB38_ProviderOverrulesTheLocalCount(t *testing.T) {
 
 func TestSecondOverflowAfterRecoveryIsTerminal(t *testing.T) {
 	a := mid()
-	a.script = scripted(call("", readCall("a", 50000)), fail(ErrorContextOverflow, "too large"), fail(ErrorContextOverflow, "still too large"), say("never"))
+	a.script = scripted(call("", readCall("a", 50000)), fail(apierror.KindContextOverflow, "too large"), fail(apierror.KindContextOverflow, "still too large"), say("never"))
 	events := runTurn(t, newFakeClient(t, a), registry(), user(task))
 	if end := last(events); end.Type != StreamEventTypeError || !errors.Is(end.Err, ErrContextWindowExceeded) {
 		t.Errorf("the turn ended with %s: %v", end.Type, end.Err)
@@ -598,12 +599,12 @@ func TestSecondOverflowAfterRecoveryIsTerminal(t *testing.T) {
 func TestB43_ErrorNamesTheLargestPart(t *testing.T) {
 	refuse := func(r fakeRequest) fakeReply {
 		if r.Compaction {
-			return fail(ErrorOther, "no summaries")
+			return fail(apierror.KindOther, "no summaries")
 		}
 		if r.Parent == 1 && strings.Contains(r.text(), "READ") {
 			return call("", readCall("huge.json", 60000))
 		}
-		return fail(ErrorContextOverflow, "too large")
+		return fail(apierror.KindContextOverflow, "too large")
 	}
 	for _, c := range []struct {
 		name     string
@@ -685,7 +686,7 @@ func TestB50_FailedProactiveCompactionLeavesTheRequestAsItWas(t *testing.T) {
 	a := small()
 	a.script = func(r fakeRequest) fakeReply {
 		if r.Compaction {
-			return fail(ErrorTransient, "500 on every attempt")
+			return fail(apierror.KindTransient, "500 on every attempt")
 		}
 		return []fakeReply{call("", readCall("a", 19000)), say("done")}[r.Parent-1]
 	}
@@ -775,9 +776,9 @@ func TestDecision11_FailedForcedRecoveryEndsWithAnActionableError(t *testing.T) 
 	a := small()
 	a.script = func(r fakeRequest) fakeReply {
 		if r.Compaction {
-			return fail(ErrorOther, "no summaries today")
+			return fail(apierror.KindOther, "no summaries today")
 		}
-		return []fakeReply{call("", readCall("a", 4000)), fail(ErrorContextOverflow, "too large")}[min(r.Parent, 2)-1]
+		return []fakeReply{call("", readCall("a", 4000)), fail(apierror.KindContextOverflow, "too large")}[min(r.Parent, 2)-1]
 	}
 	events := runTurn(t, newFakeClient(t, a), registry(), user(task))
 	var ce *ContextError
@@ -823,7 +824,7 @@ func TestB70_EscCancelsOnlyTheCompaction(t *testing.T) {
 	text.err = nil
 	for name, nested := range map[string]fakeReply{
 		"before the first byte": {before: block},
-		"in a retry's backoff":  fail(ErrorRateLimit, "slow down"),
+		"in a retry's backoff":  fail(apierror.KindRateLimit, "slow down"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := small()

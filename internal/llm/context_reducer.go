@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 )
+
+// ErrContextWindowExceeded is wrapped by every error that says that a request
+// does not fit the model's context window, found by Keen or by the provider.
+var ErrContextWindowExceeded = apierror.ErrContextWindowExceeded
 
 // MinContextWindow is the smallest window Keen works in, in tokens: below it
 // the system prompt, the tools and the reserves leave no room to work.

@@ -16,6 +16,7 @@ import (
 	"github.com/firebase/genkit/go/plugins/googlegenai"
 	"google.golang.org/genai"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -304,7 +305,7 @@ func finishReason(response *ai.ModelResponse) string {
 
 func genkitStop(reason ai.FinishReason, raw string) StopReason {
 	switch {
-	case stopReasonOverflow(raw):
+	case apierror.IsOverflowStop(raw):
 		return StopContextWindow
 	case reason == ai.FinishReasonStop:
 		return StopEnd
@@ -317,12 +318,12 @@ func genkitStop(reason ai.FinishReason, raw string) StopReason {
 }
 
 // stumbled is an error that may not happen again.
-func (a *genkitAdapter) stumbled(message string, err error) *APIError {
-	return &APIError{Kind: ErrorTransient, Provider: a.cfg.Provider, Message: message, Err: err}
+func (a *genkitAdapter) stumbled(message string, err error) *apierror.Error {
+	return &apierror.Error{Kind: apierror.KindTransient, Provider: a.cfg.Provider, Message: message, Err: err}
 }
 
-func (a *genkitAdapter) classify(err error) *APIError {
-	raw := rawError{Provider: a.cfg.Provider, Err: err}
+func (a *genkitAdapter) classify(err error) *apierror.Error {
+	raw := apierror.Raw{Provider: a.cfg.Provider, Err: err}
 	var e genai.APIError
 	var own *status.Error
 	switch {
@@ -339,7 +340,7 @@ func (a *genkitAdapter) classify(err error) *APIError {
 	}
 	classified := classifySDK(err, raw)
 	var unsent *url.Error
-	if classified == nil || classified.Kind != ErrorOther || raw.Status != 0 || errors.As(err, &unsent) {
+	if classified == nil || classified.Kind != apierror.KindOther || raw.Status != 0 || errors.As(err, &unsent) {
 		return classified
 	}
 	if own == nil || own.Status.HTTPCode() >= http.StatusInternalServerError {

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -164,19 +165,19 @@ func TestGeminiNeverTakesABrokenAnswerForASuccess(t *testing.T) {
 		return chatStream(begun + chatEvents(fmt.Sprintf(`{"error":{"code":%d,"status":%q,"message":%q}}`, code, status, message)))
 	}
 	for name, b := range map[string]brokenAnswer{
-		"clean cut":             {chatStream(begun), ErrorTransient, "before its end"},
-		"reset":                 {torn("text/event-stream", begun), ErrorTransient, "connection was closed"},
-		"half an event":         {chatStream(begun + "data: {\"candid"), ErrorTransient, ""},
-		"half a line":           {chatStream(begun + "dat"), ErrorTransient, "could not be read"},
-		"usage alone":           {chatStream(chatEvents(`{"usageMetadata":{"promptTokenCount":100}}`)), ErrorTransient, "could not be read"},
-		"comments only":         {chatStream(":\n\n"), ErrorTransient, "could not be read"},
-		"malformed call":        {chatStream(begun + geminiFinish("MALFORMED_FUNCTION_CALL")), ErrorTransient, "MALFORMED_FUNCTION_CALL"},
-		"overloaded":            {inside(503, "UNAVAILABLE", "The model is overloaded."), ErrorTransient, "overloaded"},
-		"overflow":              {inside(400, "INVALID_ARGUMENT", "The input token count (314175) exceeds the maximum number of tokens allowed (131072)."), ErrorContextOverflow, "314175"},
-		"invalid":               {inside(400, "INVALID_ARGUMENT", "Please ensure that function call turn comes immediately after a user turn"), ErrorOther, "function call turn"},
-		"key":                   {chatReply(400, "application/json", `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`), ErrorAuth, "API key not valid"},
-		"overflow in a 500":     {chatReply(500, "application/json", `{"error":{"code":500,"message":"The input token count exceeds the maximum number of tokens allowed (1048576).","status":"INTERNAL"}}`), ErrorContextOverflow, "1048576"},
-		"quota of another wire": {chatReply(402, "application/json", `{"error":{"message":"Insufficient credits"}}`), ErrorQuota, "credits"},
+		"clean cut":             {chatStream(begun), apierror.KindTransient, "before its end"},
+		"reset":                 {torn("text/event-stream", begun), apierror.KindTransient, "connection was closed"},
+		"half an event":         {chatStream(begun + "data: {\"candid"), apierror.KindTransient, ""},
+		"half a line":           {chatStream(begun + "dat"), apierror.KindTransient, "could not be read"},
+		"usage alone":           {chatStream(chatEvents(`{"usageMetadata":{"promptTokenCount":100}}`)), apierror.KindTransient, "could not be read"},
+		"comments only":         {chatStream(":\n\n"), apierror.KindTransient, "could not be read"},
+		"malformed call":        {chatStream(begun + geminiFinish("MALFORMED_FUNCTION_CALL")), apierror.KindTransient, "MALFORMED_FUNCTION_CALL"},
+		"overloaded":            {inside(503, "UNAVAILABLE", "The model is overloaded."), apierror.KindTransient, "overloaded"},
+		"overflow":              {inside(400, "INVALID_ARGUMENT", "The input token count (314175) exceeds the maximum number of tokens allowed (131072)."), apierror.KindContextOverflow, "314175"},
+		"invalid":               {inside(400, "INVALID_ARGUMENT", "Please ensure that function call turn comes immediately after a user turn"), apierror.KindOther, "function call turn"},
+		"key":                   {chatReply(400, "application/json", `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`), apierror.KindAuth, "API key not valid"},
+		"overflow in a 500":     {chatReply(500, "application/json", `{"error":{"code":500,"message":"The input token count exceeds the maximum number of tokens allowed (1048576).","status":"INTERNAL"}}`), apierror.KindContextOverflow, "1048576"},
+		"quota of another wire": {chatReply(402, "application/json", `{"error":{"message":"Insufficient credits"}}`), apierror.KindQuota, "credits"},
 	} {
 		t.Run(name, func(t *testing.T) { wantBroken(t, "gemini", b) })
 	}
@@ -188,11 +189,11 @@ func TestGeminiReadsTheDetailsOfAQuota(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		body  string
-		kinds []ErrorKind
+		kinds []apierror.Kind
 		wait  time.Duration
 	}{
-		"by the minute": {body("GenerateContentInputTokensPerModelPerMinute-FreeTier", "39s"), []ErrorKind{ErrorRateLimit, ErrorRateLimitTokens}, 39 * time.Second},
-		"by the day":    {body("GenerateRequestsPerDayPerProjectPerModel-FreeTier", "39s"), []ErrorKind{ErrorQuota}, 39 * time.Second},
+		"by the minute": {body("GenerateContentInputTokensPerModelPerMinute-FreeTier", "39s"), []apierror.Kind{apierror.KindRateLimit, apierror.KindRateLimitTokens}, 39 * time.Second},
+		"by the day":    {body("GenerateRequestsPerDayPerProjectPerModel-FreeTier", "39s"), []apierror.Kind{apierror.KindQuota}, 39 * time.Second},
 	} {
 		c := wireOf(t, newChatServer(t, chatReply(429, "application/json", tt.body)), "gemini")
 		_, _, err := ask(t, c)
@@ -253,7 +254,7 @@ func TestGeminiNeedsAKeyAndTakesNoneFromTheEnvironment(t *testing.T) {
 		c.Credential = &chatCredential{token: func(string) (string, error) { return "", errors.New("the helper command failed") }}
 	})
 	_, _, err = ask(t, c)
-	if e := c.adapter.classify(err); e == nil || e.Kind != ErrorAuth || len(s.sent()) != 0 {
+	if e := c.adapter.classify(err); e == nil || e.Kind != apierror.KindAuth || len(s.sent()) != 0 {
 		t.Errorf("error %v, %d requests", err, len(s.sent()))
 	}
 }

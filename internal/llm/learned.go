@@ -3,6 +3,7 @@ package llm
 import (
 	"sync"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 )
 
@@ -90,7 +91,7 @@ const minCeiling = 8192
 
 // rejected takes in an overflow error. raw is the local estimate of the
 // conversation, estimate the calibrated one, both in tokens.
-func (l *learned) rejected(e *APIError, raw, estimate int) {
+func (l *learned) rejected(e *apierror.Error, raw, estimate int) {
 	counted := e.Input
 	if counted == 0 {
 		counted = e.Used

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -69,18 +70,18 @@ func toolCall(name string, input string) tools.Call {
 	return tools.Call{Name: name, Input: json.RawMessage(input)}
 }
 
-func fail(kind ErrorKind, message string) fakeReply {
-	return fakeReply{err: &APIError{Kind: kind, Provider: "fake", Message: message}}
+func fail(kind apierror.Kind, message string) fakeReply {
+	return fakeReply{err: &apierror.Error{Kind: kind, Provider: "fake", Message: message}}
 }
 
 func (a *fakeAdapter) limits() limits { return limits{Window: a.window, Output: a.output} }
 
-func (a *fakeAdapter) classify(err error) *APIError {
-	var e *APIError
+func (a *fakeAdapter) classify(err error) *apierror.Error {
+	var e *apierror.Error
 	if errors.As(err, &e) {
 		return e
 	}
-	return &APIError{Kind: ErrorOther, Provider: "fake", Message: err.Error(), Err: err}
+	return &apierror.Error{Kind: apierror.KindOther, Provider: "fake", Message: err.Error(), Err: err}
 }
 
 func (a *fakeAdapter) start(r turnRequest) (conversation, error) {
@@ -194,7 +195,7 @@ func (a *fakeAdapter) answer(r fakeRequest) fakeReply {
 	}
 	a.requests = append(a.requests, r)
 	if a.hard > 0 && r.Tokens+r.Output > a.hard {
-		return fakeReply{err: &APIError{Kind: ErrorContextOverflow, Provider: "fake", Used: r.Tokens + r.Output, Input: r.Tokens, Output: r.Output, Limit: a.hard, Message: "too long"}}
+		return fakeReply{err: &apierror.Error{Kind: apierror.KindContextOverflow, Provider: "fake", Used: r.Tokens + r.Output, Input: r.Tokens, Output: r.Output, Limit: a.hard, Message: "too long"}}
 	}
 	return a.script(r)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"keen/internal/llm/apierror"
 )
 
 // step gets one answer: it prepares the next request, sends it, and recovers
@@ -88,8 +90,8 @@ func (t *turn) sample(ctx context.Context, p prepared) (step, error) {
 		}
 		e := t.c.adapter.classify(err)
 		attempt++
-		if !retryable(e) || attempt > t.c.retry.MaxRetries || e.RetryAfter > t.c.retry.MaxRetryAfter {
-			if e.Kind == ErrorContextOverflow {
+		if !e.Retryable() || attempt > t.c.retry.MaxRetries || e.RetryAfter > t.c.retry.MaxRetryAfter {
+			if e.Kind == apierror.KindContextOverflow {
 				t.rewind(partial, e)
 			}
 			return step{}, e
@@ -119,8 +121,8 @@ func (t *turn) rewind(partial bool, cause error) {
 // reason, an output of nothing at the very end of the window, an input that is
 // reported larger than the window, or an input that a server known to do so
 // has silently cut.
-func (t *turn) disguisedOverflow(answer step, p prepared, sizes Sizes) *APIError {
-	e := &APIError{Kind: ErrorContextOverflow, Provider: t.c.provider, Code: answer.RawStop}
+func (t *turn) disguisedOverflow(answer step, p prepared, sizes Sizes) *apierror.Error {
+	e := &apierror.Error{Kind: apierror.KindContextOverflow, Provider: t.c.provider, Code: answer.RawStop}
 	if answer.Stop == StopContextWindow {
 		e.Message = "the model stopped because its context window was full"
 		return e
@@ -160,16 +162,16 @@ type recovery struct {
 // recover does what the error of a request calls for. It returns nil when the
 // request is to be prepared and sent again, and the terminal error otherwise.
 func (t *turn) recover(ctx context.Context, r *recovery, err error) error {
-	var e *APIError
+	var e *apierror.Error
 	errors.As(err, &e)
 	tooLarge := errors.Is(err, ErrContextWindowExceeded)
 	switch {
 	case e == nil:
-	case e.Kind == ErrorPayloadTooLarge:
+	case e.Kind == apierror.KindPayloadTooLarge:
 		// A limit on bytes says nothing about tokens; where the window is
 		// nearly full all the same, one compaction is worth a try.
 		tooLarge = shouldAutoCompact(t.estimate(), t.c.sizes().Budget)
-	case e.Kind == ErrorMaxOutput && !r.lowered:
+	case e.Kind == apierror.KindMaxOutput && !r.lowered:
 		r.lowered = true
 		if t.lowerOutput(e) {
 			return nil
@@ -194,8 +196,8 @@ func (t *turn) recover(ctx context.Context, r *recovery, err error) error {
 // shortenOutput answers an overflow that a smaller output limit cures: the
 // input has room by the provider's count and, after what was just learned, by
 // Keen's. before is the limit that was sent.
-func (t *turn) shortenOutput(r *recovery, e *APIError, before int) bool {
-	output, ok := e.outputAtFault()
+func (t *turn) shortenOutput(r *recovery, e *apierror.Error, before int) bool {
+	output, ok := e.OutputAtFault()
 	sizes := t.c.sizes()
 	if !ok || min(output, sizes.Output) >= before || t.estimate() > sizes.Budget {
 		return false
@@ -206,7 +208,7 @@ func (t *turn) shortenOutput(r *recovery, e *APIError, before int) bool {
 
 // lowerOutput takes in that the model does not give as much output as was
 // asked for.
-func (t *turn) lowerOutput(e *APIError) bool {
+func (t *turn) lowerOutput(e *apierror.Error) bool {
 	before := t.c.sizes().Output
 	output := before / 2
 	if e.Limit > 0 && e.Limit < before {
@@ -223,7 +225,7 @@ func (t *turn) lowerOutput(e *APIError) bool {
 const minOutput = 256
 
 // learn takes from a rejection what it says about the window.
-func (t *turn) learn(e *APIError) {
+func (t *turn) learn(e *apierror.Error) {
 	before := t.c.sizes()
 	t.c.learned.rejected(e, t.conv.estimate(), t.estimate())
 	if after := t.c.sizes(); after.Window < before.Window {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -62,8 +63,8 @@ func TestDecision15_TransientErrorsAreRetriedAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := small()
 		a.script = scripted(
-			fakeReply{deltas: []delta{{Text: "half an ans"}}, err: &APIError{Kind: ErrorTransient, Message: "reset"}},
-			fakeReply{err: &APIError{Kind: ErrorRateLimit, Message: "slow down", RetryAfter: 42 * time.Second}},
+			fakeReply{deltas: []delta{{Text: "half an ans"}}, err: &apierror.Error{Kind: apierror.KindTransient, Message: "reset"}},
+			fakeReply{err: &apierror.Error{Kind: apierror.KindRateLimit, Message: "slow down", RetryAfter: 42 * time.Second}},
 			say("a whole answer"))
 		c, err := newClient(a, ClientConfig{Provider: "fake"})
 		if err != nil {
@@ -93,7 +94,7 @@ func TestDecision15_TransientErrorsAreRetriedAfterARewind(t *testing.T) {
 func TestDecision15_RetriesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := small()
-		a.script = scripted(fail(ErrorTransient, "overloaded"))
+		a.script = scripted(fail(apierror.KindTransient, "overloaded"))
 		c, err := newClient(a, ClientConfig{Provider: "fake"})
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +109,7 @@ func TestDecision15_RetriesEnd(t *testing.T) {
 func TestDecision15_WaitOfARetryIsCancellable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := small()
-		a.script = scripted(fail(ErrorTransient, "overloaded"))
+		a.script = scripted(fail(apierror.KindTransient, "overloaded"))
 		c, err := newClient(a, ClientConfig{Retry: RetryPolicy{MaxRetries: 1, BaseDelay: time.Hour, MaxDelay: time.Hour}})
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +128,7 @@ func TestDecision15_WaitOfARetryIsCancellable(t *testing.T) {
 }
 
 func TestErrorsThatAreNotTransientAreNotRetried(t *testing.T) {
-	for _, kind := range []ErrorKind{ErrorAuth, ErrorQuota, ErrorOther, ErrorPayloadTooLarge} {
+	for _, kind := range []apierror.Kind{apierror.KindAuth, apierror.KindQuota, apierror.KindOther, apierror.KindPayloadTooLarge} {
 		a := small()
 		a.script = scripted(fail(kind, "no"))
 		events := runTurn(t, newFakeClient(t, a), nil, user(task))
@@ -139,7 +140,7 @@ func TestErrorsThatAreNotTransientAreNotRetried(t *testing.T) {
 
 func TestOverflowIsNotRetriedAsATransientError(t *testing.T) {
 	a := small()
-	a.script = scripted(fail(ErrorContextOverflow, "too long"))
+	a.script = scripted(fail(apierror.KindContextOverflow, "too long"))
 	events := runTurn(t, newFakeClient(t, a), nil, user(task))
 	if len(a.requests) != 1 || count(events, StreamEventTypeRetry) != 0 || !errors.Is(last(events).Err, ErrContextWindowExceeded) {
 		t.Errorf("%d requests, events %v, error %v", len(a.requests), kinds(events), last(events).Err)
@@ -151,7 +152,7 @@ func TestMaxOutputErrorLowersTheOutputLimit(t *testing.T) {
 	a.output = 20000
 	a.script = func(r fakeRequest) fakeReply {
 		if r.Output > 4096 {
-			return fakeReply{err: &APIError{Kind: ErrorMaxOutput, Message: "at most 4096", Limit: 4096}}
+			return fakeReply{err: &apierror.Error{Kind: apierror.KindMaxOutput, Message: "at most 4096", Limit: 4096}}
 		}
 		return say("ok")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -278,6 +279,6 @@ func (a *chatAdapter) answerTokens(s step) int {
 }
 
 // classify implements [adapter].
-func (a *chatAdapter) classify(err error) *APIError {
+func (a *chatAdapter) classify(err error) *apierror.Error {
 	return classifyOpenAIError(a.cfg.Provider, err)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"keen/internal/llm/apierror"
 )
 
 // codexAccountStub is a ChatGPT account whose tokens are made by a function.
@@ -69,25 +71,25 @@ func TestCodexRenewsARefusedTokenOnce(t *testing.T) {
 		replies []http.HandlerFunc
 		sent    []string
 		asked   []string
-		kind    ErrorKind
+		kind    apierror.Kind
 	}{
 		"renewed":       {codexAccountStub{chatCredential: chatCredential{token: renew}, id: "a"}, []http.HandlerFunc{refuse, answer}, []string{"Bearer old", "Bearer new"}, []string{"", "old"}, ""},
-		"refused again": {codexAccountStub{chatCredential: chatCredential{token: renew}, id: "a"}, []http.HandlerFunc{refuse}, []string{"Bearer old", "Bearer new"}, []string{"", "old"}, ErrorAuth},
+		"refused again": {codexAccountStub{chatCredential: chatCredential{token: renew}, id: "a"}, []http.HandlerFunc{refuse}, []string{"Bearer old", "Bearer new"}, []string{"", "old"}, apierror.KindAuth},
 		"signed out": {
 			codexAccountStub{chatCredential: chatCredential{token: func(string) (string, error) { return "", errors.New("run keen login") }}, id: "a"},
 			[]http.HandlerFunc{answer},
 			nil,
 			[]string{""},
-			ErrorAuth,
+			apierror.KindAuth,
 		},
-		"no account": {codexAccountStub{chatCredential: chatCredential{token: renew}, err: errors.New("run keen login")}, []http.HandlerFunc{answer}, nil, nil, ErrorAuth},
+		"no account": {codexAccountStub{chatCredential: chatCredential{token: renew}, err: errors.New("run keen login")}, []http.HandlerFunc{answer}, nil, nil, apierror.KindAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newChatServer(t, tt.replies...)
 			account := tt.account
 			c := wireOf(t, s, "codex", func(c *ClientConfig) { c.Credential = &account })
 			_, _, err := ask(t, c)
-			var kind ErrorKind
+			var kind apierror.Kind
 			if e := c.adapter.classify(err); e != nil {
 				kind = e.Kind
 			}
@@ -113,14 +115,14 @@ func TestCodexRenewsARefusedTokenOnce(t *testing.T) {
 
 func TestCodexReadsItsOwnErrors(t *testing.T) {
 	for name, b := range map[string]brokenAnswer{
-		"detail":          {chatReply(400, "application/json", `{"detail":"The 'gpt-9' model is not supported when using Codex with a ChatGPT account."}`), ErrorOther, "not supported"},
-		"detail of 500":   {chatReply(500, "application/json", `{"detail":"Internal Server Error"}`), ErrorTransient, "500"},
-		"detail of 403":   {chatReply(403, "application/json", `{"detail":"Forbidden"}`), ErrorAuth, "Forbidden"},
-		"detail of 429":   {chatReply(429, "application/json", `{"detail":"Rate limit exceeded"}`), ErrorRateLimit, "Rate limit"},
-		"detail overflow": {chatReply(400, "application/json", `{"detail":"Your input exceeds the context window of this model."}`), ErrorContextOverflow, "context window"},
-		"used up":         {chatReply(429, "application/json", `{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_in_seconds":602705}}`), ErrorQuota, "usage limit"},
-		"failed inside":   {chatStream(events(`{"type":"codex.rate_limits"}`, `{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}}`)), ErrorContextOverflow, "context window"},
-		"cut":             {chatStream(events(responsesDelta("Hi"), responsesMessage("Hi"))), ErrorTransient, "before its end"},
+		"detail":          {chatReply(400, "application/json", `{"detail":"The 'gpt-9' model is not supported when using Codex with a ChatGPT account."}`), apierror.KindOther, "not supported"},
+		"detail of 500":   {chatReply(500, "application/json", `{"detail":"Internal Server Error"}`), apierror.KindTransient, "500"},
+		"detail of 403":   {chatReply(403, "application/json", `{"detail":"Forbidden"}`), apierror.KindAuth, "Forbidden"},
+		"detail of 429":   {chatReply(429, "application/json", `{"detail":"Rate limit exceeded"}`), apierror.KindRateLimit, "Rate limit"},
+		"detail overflow": {chatReply(400, "application/json", `{"detail":"Your input exceeds the context window of this model."}`), apierror.KindContextOverflow, "context window"},
+		"used up":         {chatReply(429, "application/json", `{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_in_seconds":602705}}`), apierror.KindQuota, "usage limit"},
+		"failed inside":   {chatStream(events(`{"type":"codex.rate_limits"}`, `{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}}`)), apierror.KindContextOverflow, "context window"},
+		"cut":             {chatStream(events(responsesDelta("Hi"), responsesMessage("Hi"))), apierror.KindTransient, "before its end"},
 	} {
 		t.Run(name, func(t *testing.T) { wantBroken(t, "codex", b) })
 	}

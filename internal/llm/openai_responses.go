@@ -15,6 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -277,10 +278,10 @@ func (c *responsesConversation) addReasoning(v responses.ResponseReasoningItem) 
 	c.history.add(responses.ResponseInputItemUnionParam{OfReasoning: item}, tokens)
 }
 
-func (a *responsesAdapter) classify(err error) *APIError {
+func (a *responsesAdapter) classify(err error) *apierror.Error {
 	var e *responsesError
 	if errors.As(err, &e) {
-		return classifyRaw(rawError{Provider: a.cfg.Provider, Code: e.code, Message: e.message, Param: e.param, Body: e.raw, Err: err})
+		return apierror.Classify(apierror.Raw{Provider: a.cfg.Provider, Code: e.code, Message: e.message, Param: e.param, Body: e.raw, Err: err})
 	}
 	return classifyOpenAIError(a.cfg.Provider, err)
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/openai/openai-go/v3/responses"
+
+	"keen/internal/llm/apierror"
 )
 
 // responsesError is an error that arrives as an ordinary event.
@@ -78,7 +80,7 @@ func responsesStop(reason string) StopReason {
 		return StopLength
 	case reason == "content_filter":
 		return StopRefusal
-	case stopReasonOverflow(reason):
+	case apierror.IsOverflowStop(reason):
 		return StopContextWindow
 	}
 	return StopUnknown

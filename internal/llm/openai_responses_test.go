@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -173,20 +174,20 @@ func TestResponsesNeverTakesABrokenAnswerForASuccess(t *testing.T) {
 	}
 	const overflow = "Your input exceeds the context window of this model."
 	for name, b := range map[string]brokenAnswer{
-		"clean cut":                {chatStream(begun), ErrorTransient, "before its end"},
-		"cut after the last item":  {chatStream(begun + events(responsesMessage("Hi"))), ErrorTransient, "before its end"},
-		"reset":                    {torn("text/event-stream", begun), ErrorTransient, "connection was closed"},
-		"half an event":            {chatStream(begun + "event: response.completed\ndata: {\"type\":\"respo\n\n"), ErrorTransient, "could not be read"},
-		"half a line":              {chatStream(begun + "event: response.compl"), ErrorTransient, "before its end"},
-		"failed: overflow":         {failed("context_length_exceeded", overflow), ErrorContextOverflow, "context window"},
-		"failed: server":           {failed("server_error", "An error occurred while processing your request."), ErrorTransient, "processing"},
-		"failed: rate":             {failed("rate_limit_exceeded", "Rate limit reached for gpt-5. Please try again in 11.054s."), ErrorRateLimit, "Rate limit"},
-		"flat error: overflow":     {chatStream(begun + events(`{"type":"error","code":"context_length_exceeded","message":"`+overflow+`","param":"input"}`)), ErrorContextOverflow, "context window"},
-		"flat error: server":       {chatStream(begun + events(`{"type":"error","code":"server_error","message":"The server had an error"}`)), ErrorTransient, "had an error"},
-		"nested error: overflow":   {chatStream(begun + events(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"`+overflow+`"}}`)), ErrorContextOverflow, "context window"},
-		"nested error: overloaded": {chatStream(begun + events(`{"type":"error","error":{"type":"server_error","message":"Our servers are overloaded"}}`)), ErrorTransient, "overloaded"},
-		"detail keeps its status":  {chatReply(404, "application/json", `{"detail":"Not Found"}`), ErrorOther, "404"},
-		"error as text":            {chatReply(500, "application/json", `{"error":"model runner crashed unexpectedly"}`), ErrorTransient, "crashed"},
+		"clean cut":                {chatStream(begun), apierror.KindTransient, "before its end"},
+		"cut after the last item":  {chatStream(begun + events(responsesMessage("Hi"))), apierror.KindTransient, "before its end"},
+		"reset":                    {torn("text/event-stream", begun), apierror.KindTransient, "connection was closed"},
+		"half an event":            {chatStream(begun + "event: response.completed\ndata: {\"type\":\"respo\n\n"), apierror.KindTransient, "could not be read"},
+		"half a line":              {chatStream(begun + "event: response.compl"), apierror.KindTransient, "before its end"},
+		"failed: overflow":         {failed("context_length_exceeded", overflow), apierror.KindContextOverflow, "context window"},
+		"failed: server":           {failed("server_error", "An error occurred while processing your request."), apierror.KindTransient, "processing"},
+		"failed: rate":             {failed("rate_limit_exceeded", "Rate limit reached for gpt-5. Please try again in 11.054s."), apierror.KindRateLimit, "Rate limit"},
+		"flat error: overflow":     {chatStream(begun + events(`{"type":"error","code":"context_length_exceeded","message":"`+overflow+`","param":"input"}`)), apierror.KindContextOverflow, "context window"},
+		"flat error: server":       {chatStream(begun + events(`{"type":"error","code":"server_error","message":"The server had an error"}`)), apierror.KindTransient, "had an error"},
+		"nested error: overflow":   {chatStream(begun + events(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"`+overflow+`"}}`)), apierror.KindContextOverflow, "context window"},
+		"nested error: overloaded": {chatStream(begun + events(`{"type":"error","error":{"type":"server_error","message":"Our servers are overloaded"}}`)), apierror.KindTransient, "overloaded"},
+		"detail keeps its status":  {chatReply(404, "application/json", `{"detail":"Not Found"}`), apierror.KindOther, "404"},
+		"error as text":            {chatReply(500, "application/json", `{"error":"model runner crashed unexpectedly"}`), apierror.KindTransient, "crashed"},
 	} {
 		t.Run(name, func(t *testing.T) { wantBroken(t, "responses", b) })
 	}

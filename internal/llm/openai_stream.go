@@ -11,6 +11,8 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/respjson"
 	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"keen/internal/llm/apierror"
 )
 
 // chatReader reads the stream of one answer.
@@ -144,7 +146,7 @@ func (r *chatReader) stop() StopReason {
 		return StopRefusal
 	}
 	switch {
-	case stopReasonOverflow(r.finish):
+	case apierror.IsOverflowStop(r.finish):
 		return StopContextWindow
 	case r.refused:
 		return StopRefusal
@@ -163,7 +165,7 @@ func (r *chatReader) stop() StopReason {
 // an error in disguise, or a base URL that is not the one of an API.
 func (r *chatReader) noStream(response *http.Response, head []byte) error {
 	head = bytes.TrimSpace(head)
-	failure := &APIError{Kind: ErrorOther, Provider: r.provider, Status: response.StatusCode}
+	failure := &apierror.Error{Kind: apierror.KindOther, Provider: r.provider, Status: response.StatusCode}
 	var completion struct{ Choices []json.RawMessage }
 	switch {
 	case len(head) == 0 || startsEvent(head):
@@ -191,7 +193,7 @@ func startsEvent(head []byte) bool {
 
 // broken is an error that may not happen again.
 func (r *chatReader) broken(message string, err error) error {
-	return &APIError{Kind: ErrorTransient, Provider: r.provider, Message: message, Err: err}
+	return &apierror.Error{Kind: apierror.KindTransient, Provider: r.provider, Message: message, Err: err}
 }
 
 // isChatFailure reports whether a chunk carries an error. Servers send one under

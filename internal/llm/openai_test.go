@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/tools"
 )
@@ -390,19 +391,19 @@ func TestChatRenewsARefusedCredentialOnce(t *testing.T) {
 		replies   []http.HandlerFunc
 		wantSent  []string
 		wantAsked []string
-		wantKind  ErrorKind
+		wantKind  apierror.Kind
 	}{
 		"renewed":       {renew, []http.HandlerFunc{refuse, answer}, []string{"Bearer old", "Bearer new"}, []string{"", "old"}, ""},
-		"refused again": {renew, []http.HandlerFunc{refuse}, []string{"Bearer old", "Bearer new"}, []string{"", "old"}, ErrorAuth},
-		"fixed":         {fixed, []http.HandlerFunc{refuse}, []string{"Bearer old"}, []string{"", "old"}, ErrorAuth},
-		"none":          {func(string) (string, error) { return "", errors.New("run keen login") }, []http.HandlerFunc{answer}, nil, []string{""}, ErrorAuth},
+		"refused again": {renew, []http.HandlerFunc{refuse}, []string{"Bearer old", "Bearer new"}, []string{"", "old"}, apierror.KindAuth},
+		"fixed":         {fixed, []http.HandlerFunc{refuse}, []string{"Bearer old"}, []string{"", "old"}, apierror.KindAuth},
+		"none":          {func(string) (string, error) { return "", errors.New("run keen login") }, []http.HandlerFunc{answer}, nil, []string{""}, apierror.KindAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newChatServer(t, tt.replies...)
 			credential := &chatCredential{token: tt.token}
 			a := s.adapter(t, func(c *ClientConfig) { c.Credential = credential })
 			_, _, err := chatSample(t, chatStart(t, a, chatUserTurn("Hi.")))
-			var kind ErrorKind
+			var kind apierror.Kind
 			if e := a.classify(err); e != nil {
 				kind = e.Kind
 			}
@@ -655,30 +656,30 @@ func TestChatNeverTakesABrokenAnswerForASuccess(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		reply http.HandlerFunc
-		kind  ErrorKind
+		kind  apierror.Kind
 		says  string
 	}{
-		"clean cut":                   {chatStream(chatEvents(chatText("Hi"))), ErrorTransient, "finish reason"},
-		"end marker alone":            {chatChunks(chatText("Hi")), ErrorTransient, "finish reason"},
-		"usage without end marker":    {chatStream(chatEvents(chatText("Hi"), chatUsageChunk)), ErrorTransient, "finish reason"},
-		"usage, marker and torn call": {chatChunks(chatCallChunk("a", "read", `{"pa`), chatUsageChunk), ErrorTransient, "finish reason"},
-		"usage, marker, no answer":    {chatChunks(chatUsageChunk), ErrorTransient, "finish reason"},
-		"reset":                       {hangUp, ErrorTransient, "connection was closed"},
-		"bad chunk":                   {chatChunks(chatText("Hi"), `{"choices":[`), ErrorTransient, "JSON"},
-		"chunk of another kind":       {chatChunks(`"Hi"`), ErrorTransient, "JSON"},
-		"gave up":                     {chatChunks(chatText("Hi"), chatFinish("error")), ErrorTransient, "gave up"},
-		"nothing at all":              {chatStream(""), ErrorTransient, "before it began"},
-		"comments only":               {chatStream(": working\n\n: working\n\n"), ErrorTransient, "before it began"},
-		"web page":                    {chatReply(200, "text/html", "<!DOCTYPE html><p>Welcome"), ErrorOther, "base URL"},
-		"answer in one piece":         {chatReply(200, "application/json", `{"choices":[{"message":{"content":"Hi"}}]}`), ErrorOther, "in one piece"},
-		"overloaded inside":           {chatChunks(chatText("Hi"), `{"error":{"message":"Overloaded","type":"server_error","code":503}}`), ErrorTransient, "Overloaded"},
-		"error event":                 {chatStream("event: error\ndata: the model is overloaded\n\n"), ErrorTransient, "overloaded"},
-		"error as text":               {chatChunks(chatText("Hi"), `{"error":"the model is overloaded"}`), ErrorTransient, "overloaded"},
-		"error instead of a chunk":    {chatChunks(`{"object":"error","message":"This model's maximum context length is 2048 tokens, however you requested 4000 tokens","code":400}`), ErrorContextOverflow, "2048"},
-		"error object in a success":   {chatReply(200, "application/json", `{"error":{"message":"maximum context length is 131072 tokens","code":400}}`), ErrorContextOverflow, "131072"},
-		"error text keeps its status": {chatReply(500, "application/json", `{"error":"model runner crashed unexpectedly"}`), ErrorTransient, "crashed"},
-		"plain text keeps its status": {chatReply(503, "text/plain", "upstream connect error"), ErrorTransient, "upstream"},
-		"empty refusal":               {chatReply(502, "text/plain", ""), ErrorTransient, "502"},
+		"clean cut":                   {chatStream(chatEvents(chatText("Hi"))), apierror.KindTransient, "finish reason"},
+		"end marker alone":            {chatChunks(chatText("Hi")), apierror.KindTransient, "finish reason"},
+		"usage without end marker":    {chatStream(chatEvents(chatText("Hi"), chatUsageChunk)), apierror.KindTransient, "finish reason"},
+		"usage, marker and torn call": {chatChunks(chatCallChunk("a", "read", `{"pa`), chatUsageChunk), apierror.KindTransient, "finish reason"},
+		"usage, marker, no answer":    {chatChunks(chatUsageChunk), apierror.KindTransient, "finish reason"},
+		"reset":                       {hangUp, apierror.KindTransient, "connection was closed"},
+		"bad chunk":                   {chatChunks(chatText("Hi"), `{"choices":[`), apierror.KindTransient, "JSON"},
+		"chunk of another kind":       {chatChunks(`"Hi"`), apierror.KindTransient, "JSON"},
+		"gave up":                     {chatChunks(chatText("Hi"), chatFinish("error")), apierror.KindTransient, "gave up"},
+		"nothing at all":              {chatStream(""), apierror.KindTransient, "before it began"},
+		"comments only":               {chatStream(": working\n\n: working\n\n"), apierror.KindTransient, "before it began"},
+		"web page":                    {chatReply(200, "text/html", "<!DOCTYPE html><p>Welcome"), apierror.KindOther, "base URL"},
+		"answer in one piece":         {chatReply(200, "application/json", `{"choices":[{"message":{"content":"Hi"}}]}`), apierror.KindOther, "in one piece"},
+		"overloaded inside":           {chatChunks(chatText("Hi"), `{"error":{"message":"Overloaded","type":"server_error","code":503}}`), apierror.KindTransient, "Overloaded"},
+		"error event":                 {chatStream("event: error\ndata: the model is overloaded\n\n"), apierror.KindTransient, "overloaded"},
+		"error as text":               {chatChunks(chatText("Hi"), `{"error":"the model is overloaded"}`), apierror.KindTransient, "overloaded"},
+		"error instead of a chunk":    {chatChunks(`{"object":"error","message":"This model's maximum context length is 2048 tokens, however you requested 4000 tokens","code":400}`), apierror.KindContextOverflow, "2048"},
+		"error object in a success":   {chatReply(200, "application/json", `{"error":{"message":"maximum context length is 131072 tokens","code":400}}`), apierror.KindContextOverflow, "131072"},
+		"error text keeps its status": {chatReply(500, "application/json", `{"error":"model runner crashed unexpectedly"}`), apierror.KindTransient, "crashed"},
+		"plain text keeps its status": {chatReply(503, "text/plain", "upstream connect error"), apierror.KindTransient, "upstream"},
+		"empty refusal":               {chatReply(502, "text/plain", ""), apierror.KindTransient, "502"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newChatServer(t, tt.reply)
@@ -716,7 +717,7 @@ func TestChatErrorsCarryRetryAfterAndNoSecret(t *testing.T) {
 	})
 	_, _, err := chatSample(t, chatStart(t, a, chatUserTurn("my private words")))
 	e := a.classify(err)
-	if e.Kind != ErrorRateLimit || e.Status != 429 || e.Code != "rate_limit_exceeded" || e.RetryAfter.Seconds() != 7 {
+	if e.Kind != apierror.KindRateLimit || e.Status != 429 || e.Code != "rate_limit_exceeded" || e.RetryAfter.Seconds() != 7 {
 		t.Errorf("classified as %+v", e)
 	}
 	for _, text := range []string{e.Error(), fmt.Sprintf("%+v", e), fmt.Sprintf("%#v", err)} {
@@ -737,7 +738,7 @@ func TestChatUnreachableServerIsTransient(t *testing.T) {
 	a := s.adapter(t)
 	s.Close()
 	_, _, err := chatSample(t, chatStart(t, a, chatUserTurn("Hi.")))
-	if e := a.classify(err); e == nil || e.Kind != ErrorTransient {
+	if e := a.classify(err); e == nil || e.Kind != apierror.KindTransient {
 		t.Errorf("%v is %+v, want transient", err, e)
 	}
 }
@@ -772,7 +773,7 @@ func TestChatClosesTheBody(t *testing.T) {
 					cancel()
 				}
 			})
-			if cancelled := errors.Is(err, context.Canceled) && a.classify(err).Kind == ErrorCancelled; cancelled != tt.cancelled {
+			if cancelled := errors.Is(err, context.Canceled) && a.classify(err).Kind == apierror.KindCancelled; cancelled != tt.cancelled {
 				t.Errorf("error = %v", err)
 			}
 			if recorded := c.estimate() != before; recorded != (err == nil) {
@@ -1027,7 +1028,7 @@ func TestChatClassifiesWhatServersReallySend(t *testing.T) {
 	// A timeout of Go's own client, which no server can send.
 	const clientTimeout = "E150"
 	rows := 0
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if row.API != "chat" || row.ID == clientTimeout {
 			continue
 		}
@@ -1053,10 +1054,10 @@ func TestChatClassifiesWhatServersReallySend(t *testing.T) {
 			if e == nil {
 				t.Fatalf("no error, but %+v", answer)
 			}
-			if e.Kind != row.Kind {
+			if string(e.Kind) != row.Kind {
 				t.Errorf("%s is %s, want %s", row.Body, e.Kind, row.Kind)
 			}
-			if row.Kind == ErrorContextOverflow && row.Tokens.Limit > 0 && e.Limit != row.Tokens.Limit {
+			if row.Kind == string(apierror.KindContextOverflow) && row.Tokens.Limit > 0 && e.Limit != row.Tokens.Limit {
 				t.Errorf("limit of %s = %d, want %d", row.Body, e.Limit, row.Tokens.Limit)
 			}
 		})

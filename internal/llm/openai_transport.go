@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"keen/internal/llm/apierror"
 )
 
 // maxErrorBody is how much of the body of an error is looked at, in bytes.
@@ -42,8 +44,8 @@ func requestError(response *http.Response, err error) error {
 }
 
 // classifyOpenAIError says what an error from OpenAI's SDK means.
-func classifyOpenAIError(provider string, err error) *APIError {
-	raw := rawError{Provider: provider, Err: err}
+func classifyOpenAIError(provider string, err error) *apierror.Error {
+	raw := apierror.Raw{Provider: provider, Err: err}
 	var (
 		refused  *responseError
 		inStream *ssestream.StreamError
@@ -51,7 +53,7 @@ func classifyOpenAIError(provider string, err error) *APIError {
 	switch {
 	case errors.As(err, &refused):
 		raw.Status, raw.Body = refused.status, refused.body
-		raw.RetryAfter = parseRetryAfter(refused.header, time.Now())
+		raw.RetryAfter = apierror.RetryAfter(refused.header, time.Now())
 	case errors.As(err, &inStream):
 		raw.Status, raw.Body = http.StatusOK, string(inStream.Event.Data)
 	}

@@ -123,7 +123,7 @@ type RetryInfo struct {
 	Attempt int
 	// Delay is how long Keen waits before it sends again.
 	Delay time.Duration
-	// Err is what went wrong, usually an [*APIError].
+	// Err is what went wrong, usually an [*apierror.Error].
 	Err error
 }
 

@@ -6,6 +6,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"keen/internal/llm/apierror"
 )
 
 // streamingClient returns the client that an SDK sends its requests with: each
@@ -58,8 +60,8 @@ func (g streamGuard) check(resp *http.Response, kind string) (*http.Response, er
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if kind == "text/html" {
-		return nil, &APIError{
-			Kind: ErrorOther, Provider: g.provider, Status: resp.StatusCode,
+		return nil, &apierror.Error{
+			Kind: apierror.KindOther, Provider: g.provider, Status: resp.StatusCode,
 			Message: "the server sent a web page instead of an answer; check the base URL",
 		}
 	}
@@ -67,7 +69,7 @@ func (g streamGuard) check(resp *http.Response, kind string) (*http.Response, er
 	if err != nil {
 		return nil, err
 	}
-	e := classifyRaw(rawError{Provider: g.provider, Status: resp.StatusCode, Body: string(text)})
+	e := apierror.Classify(apierror.Raw{Provider: g.provider, Status: resp.StatusCode, Body: string(text)})
 	if e.Message == "" {
 		e.Message = "the server sent the answer in one piece; Keen needs one that can stream"
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -39,7 +40,7 @@ func TestWeakPoint22_EachOverflowOfALongTurnIsRecovered(t *testing.T) {
 		case r.Compaction:
 			return say(goodSummary)
 		case overflows[r.Parent]:
-			return fail(ErrorContextOverflow, "too large")
+			return fail(apierror.KindContextOverflow, "too large")
 		case r.Parent < 14:
 			return call("", readCall("a", 300))
 		}

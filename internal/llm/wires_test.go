@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
 	"keen/internal/simulator"
 	"keen/internal/tools"
@@ -119,7 +120,7 @@ func wantAnswer(t *testing.T, c *Client, want step, wantPieces string) {
 // brokenAnswer is an answer that must never be taken for a success.
 type brokenAnswer struct {
 	reply http.HandlerFunc
-	kind  ErrorKind
+	kind  apierror.Kind
 	says  string
 }
 
@@ -169,14 +170,14 @@ var newWires = []string{"responses", "codex", "anthropic", "gemini", "bedrock"}
 func TestSuccessThatIsNoStreamIsExplained(t *testing.T) {
 	for _, wire := range newWires {
 		for name, b := range map[string]brokenAnswer{
-			"web page":            {chatReply(200, "text/html; charset=utf-8", "<!DOCTYPE html><p>Welcome"), ErrorOther, "base URL"},
-			"answer in one piece": {chatReply(200, "application/json", `{"id":"x","output":[]}`), ErrorOther, "in one piece"},
-			"error object":        {chatReply(200, "application/json", `{"error":{"message":"This model's maximum context length is 131072 tokens","code":400}}`), ErrorContextOverflow, "131072"},
-			"nothing":             {chatReply(200, "text/event-stream", ""), ErrorTransient, ""},
-			"plain text":          {chatReply(503, "text/plain", "upstream connect error"), ErrorTransient, "503"},
-			"plain text refusal":  {chatReply(403, "text/plain", "Forbidden"), ErrorAuth, "403"},
-			"empty refusal":       {chatReply(502, "text/plain", ""), ErrorTransient, "502"},
-			"web page of a proxy": {chatReply(502, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), ErrorTransient, "502"},
+			"web page":            {chatReply(200, "text/html; charset=utf-8", "<!DOCTYPE html><p>Welcome"), apierror.KindOther, "base URL"},
+			"answer in one piece": {chatReply(200, "application/json", `{"id":"x","output":[]}`), apierror.KindOther, "in one piece"},
+			"error object":        {chatReply(200, "application/json", `{"error":{"message":"This model's maximum context length is 131072 tokens","code":400}}`), apierror.KindContextOverflow, "131072"},
+			"nothing":             {chatReply(200, "text/event-stream", ""), apierror.KindTransient, ""},
+			"plain text":          {chatReply(503, "text/plain", "upstream connect error"), apierror.KindTransient, "503"},
+			"plain text refusal":  {chatReply(403, "text/plain", "Forbidden"), apierror.KindAuth, "403"},
+			"empty refusal":       {chatReply(502, "text/plain", ""), apierror.KindTransient, "502"},
+			"web page of a proxy": {chatReply(502, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"), apierror.KindTransient, "502"},
 		} {
 			t.Run(wire+"/"+name, func(t *testing.T) { wantBroken(t, wire, b) })
 		}
@@ -198,7 +199,7 @@ func TestUnreachableServerIsTransientOnEveryWire(t *testing.T) {
 		c := wireOf(t, s, wire)
 		s.Close()
 		_, _, err := ask(t, c)
-		if e := c.adapter.classify(err); e == nil || e.Kind != ErrorTransient {
+		if e := c.adapter.classify(err); e == nil || e.Kind != apierror.KindTransient {
 			t.Errorf("%s: %v is %+v, want transient", wire, err, e)
 		}
 	}
@@ -212,7 +213,7 @@ func TestRetryAfterIsHonouredOnEveryWire(t *testing.T) {
 		})
 		c := wireOf(t, s, wire)
 		_, _, err := ask(t, c)
-		if e := c.adapter.classify(err); e.Kind != ErrorRateLimit || e.RetryAfter.Seconds() != 7 || e.Status != 429 {
+		if e := c.adapter.classify(err); e.Kind != apierror.KindRateLimit || e.RetryAfter.Seconds() != 7 || e.Status != 429 {
 			t.Errorf("%s: %+v", wire, e)
 		}
 	}

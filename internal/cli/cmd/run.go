@@ -15,6 +15,7 @@ import (
 	"keen/internal/cli/repl"
 	"keen/internal/config"
 	"keen/internal/llm"
+	"keen/internal/llm/apierror"
 	"keen/internal/session"
 )
 
@@ -155,7 +156,7 @@ func (a *App) exit(r repl.HeadlessResult) error {
 
 // withAdvice adds to an error of a provider what the user can do about it.
 func withAdvice(err error) error {
-	var e *llm.APIError
+	var e *apierror.Error
 	if errors.As(err, &e) {
 		if advice := e.Advice(); advice != "" {
 			return fmt.Errorf("%w\n%s", err, advice)

@@ -10,6 +10,7 @@ import (
 
 	"keen/internal/cli/repl/appstate"
 	"keen/internal/llm"
+	"keen/internal/llm/apierror"
 	"keen/internal/permission"
 	"keen/internal/session"
 	"keen/internal/tools"
@@ -157,7 +158,7 @@ func (r *HeadlessRun) result(turn *Turn, steps int, took time.Duration) Headless
 }
 
 func errorKind(err error) string {
-	var e *llm.APIError
+	var e *apierror.Error
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"

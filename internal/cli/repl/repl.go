@@ -9,7 +9,7 @@ import (
 	"keen/internal/cli/repl/appstate"
 	"keen/internal/cli/repl/render"
 	"keen/internal/cli/repl/widgets"
-	"keen/internal/llm"
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -310,7 +310,7 @@ func (m *Model) work(text string) tea.Cmd {
 
 // adviceFor returns what the user can do about an error, or nothing.
 func adviceFor(err error) string {
-	if e, ok := asAPIError(err); ok && e.Kind != llm.ErrorContextOverflow {
+	if e, ok := asAPIError(err); ok && e.Kind != apierror.KindContextOverflow {
 		return e.Advice()
 	}
 	return ""

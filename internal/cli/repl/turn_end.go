@@ -10,6 +10,7 @@ import (
 
 	"keen/internal/cli/repl/render"
 	"keen/internal/llm"
+	"keen/internal/llm/apierror"
 )
 
 // workingText stands beside the spinner while the agent works.
@@ -79,8 +80,8 @@ func (m *Model) interrupt() {
 	m.loading.text = "Interrupting"
 }
 
-func asAPIError(err error) (*llm.APIError, bool) {
-	var e *llm.APIError
+func asAPIError(err error) (*apierror.Error, bool) {
+	var e *apierror.Error
 	return e, errors.As(err, &e)
 }
 

@@ -1,4 +1,4 @@
-package llm
+package apierror
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ type errorText struct {
 	depth      int
 }
 
-func gatherEvidence(r rawError) *evidence {
+func gatherEvidence(r Raw) *evidence {
 	ev := &evidence{status: r.Status}
 	for _, code := range []string{r.Code, r.Type} {
 		ev.addCode(code)
@@ -264,7 +264,7 @@ func (ev *evidence) matches(re *regexp.Regexp) bool {
 }
 
 // hasCode reports whether a code means kind.
-func (ev *evidence) hasCode(kind ErrorKind) bool {
+func (ev *evidence) hasCode(kind Kind) bool {
 	return slices.ContainsFunc(ev.codes, func(code string) bool { return kindOfCode(code) == kind })
 }
 

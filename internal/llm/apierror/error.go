@@ -1,4 +1,13 @@
-package llm
+// Package apierror reads what an error of a provider means. [Classify] takes
+// what an adapter got from its SDK and says the kind, the token counts and the
+// wait that the provider states; [Error.Advice] says what the user can do.
+//
+// It reads in this order: Go's own error types (transport.go), the codes and
+// texts in the body (evidence.go), by the wordings of patterns.go and
+// numbers.go. It decides nothing: whether to retry, to compact or to end the
+// turn is the loop's business. Everything is pure. Package recorded holds errors
+// that providers really sent; test with those.
+package apierror
 
 import (
 	"errors"
@@ -10,39 +19,39 @@ import (
 // does not fit the model's context window, found by Keen or by the provider.
 var ErrContextWindowExceeded = errors.New("context window exceeded")
 
-// ErrorKind says what an error of a provider means.
-type ErrorKind string
+// Kind says what an error of a provider means.
+type Kind string
 
 // The kinds of errors.
 const (
-	// ErrorContextOverflow means that input, or input plus requested output,
+	// KindContextOverflow means that input, or input plus requested output,
 	// exceeds the window.
-	ErrorContextOverflow ErrorKind = "context_overflow"
-	// ErrorRateLimit means too many requests; waiting helps.
-	ErrorRateLimit ErrorKind = "rate_limit"
-	// ErrorRateLimitTokens means too many tokens in a span of time; waiting
+	KindContextOverflow Kind = "context_overflow"
+	// KindRateLimit means too many requests; waiting helps.
+	KindRateLimit Kind = "rate_limit"
+	// KindRateLimitTokens means too many tokens in a span of time; waiting
 	// helps unless one request alone is over the limit.
-	ErrorRateLimitTokens ErrorKind = "rate_limit_tokens"
-	// ErrorQuota means that credit, plan or entitlement is used up.
-	ErrorQuota ErrorKind = "quota"
-	// ErrorAuth means that the credential was refused.
-	ErrorAuth ErrorKind = "auth"
-	// ErrorMaxOutput means that the requested output limit is not allowed.
-	ErrorMaxOutput ErrorKind = "max_output"
-	// ErrorPayloadTooLarge means that the body has too many bytes.
-	ErrorPayloadTooLarge ErrorKind = "payload_too_large"
-	// ErrorTransient means that the same request may succeed later.
-	ErrorTransient ErrorKind = "transient"
-	// ErrorCancelled means that the caller cancelled.
-	ErrorCancelled ErrorKind = "cancelled"
-	// ErrorOther means that sending the same again is useless.
-	ErrorOther ErrorKind = "other"
+	KindRateLimitTokens Kind = "rate_limit_tokens"
+	// KindQuota means that credit, plan or entitlement is used up.
+	KindQuota Kind = "quota"
+	// KindAuth means that the credential was refused.
+	KindAuth Kind = "auth"
+	// KindMaxOutput means that the requested output limit is not allowed.
+	KindMaxOutput Kind = "max_output"
+	// KindPayloadTooLarge means that the body has too many bytes.
+	KindPayloadTooLarge Kind = "payload_too_large"
+	// KindTransient means that the same request may succeed later.
+	KindTransient Kind = "transient"
+	// KindCancelled means that the caller cancelled.
+	KindCancelled Kind = "cancelled"
+	// KindOther means that sending the same again is useless.
+	KindOther Kind = "other"
 )
 
-// APIError is a classified error of a provider. It wraps
-// [ErrContextWindowExceeded] when its kind is [ErrorContextOverflow].
-type APIError struct {
-	Kind ErrorKind
+// Error is a classified error of a provider. It wraps
+// [ErrContextWindowExceeded] when its kind is [KindContextOverflow].
+type Error struct {
+	Kind Kind
 	// Provider is the name from the configuration.
 	Provider string
 	// Status is the HTTP status, 0 when there was none. An error inside a
@@ -67,7 +76,7 @@ type APIError struct {
 
 // Error returns the provider's own words with what they are about. It never
 // contains a secret or a request body.
-func (e *APIError) Error() string {
+func (e *Error) Error() string {
 	text := e.Message
 	if text == "" && e.Err != nil {
 		text = e.Err.Error()
@@ -79,20 +88,20 @@ func (e *APIError) Error() string {
 }
 
 // Unwrap returns what the error wraps.
-func (e *APIError) Unwrap() []error {
+func (e *Error) Unwrap() []error {
 	var wrapped []error
 	if e.Err != nil {
 		wrapped = append(wrapped, e.Err)
 	}
-	if e.Kind == ErrorContextOverflow {
+	if e.Kind == KindContextOverflow {
 		wrapped = append(wrapped, ErrContextWindowExceeded)
 	}
 	return wrapped
 }
 
-// rawError is what an adapter read from its SDK, before anybody decided what
+// Raw is what an adapter read from its SDK, before anybody decided what
 // it means.
-type rawError struct {
+type Raw struct {
 	Provider string
 	Status   int
 	// Code, Type, Param and Message are the fields the SDK parsed, any of

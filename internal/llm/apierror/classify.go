@@ -1,4 +1,4 @@
-package llm
+package apierror
 
 import (
 	"cmp"
@@ -20,16 +20,16 @@ import (
 // there. Where codes, status and text disagree, the more special one wins; an
 // overflow that comes as 500, 503 or inside a 200 is an overflow.
 
-// classifyRaw decides what an error of a provider means. It never returns nil,
-// and returns an [APIError] that r.Err holds already as it is.
-func classifyRaw(r rawError) *APIError {
-	var done *APIError
+// Classify decides what an error of a provider means. It never returns nil,
+// and returns an [Error] that r.Err holds already as it is.
+func Classify(r Raw) *Error {
+	var done *Error
 	if errors.As(r.Err, &done) {
 		return done
 	}
-	e := &APIError{Provider: r.Provider, Status: r.Status, RetryAfter: r.RetryAfter, Err: r.Err}
+	e := &Error{Provider: r.Provider, Status: r.Status, RetryAfter: r.RetryAfter, Err: r.Err}
 	if errors.Is(r.Err, context.Canceled) {
-		e.Kind, e.Message = ErrorCancelled, "cancelled"
+		e.Kind, e.Message = KindCancelled, "cancelled"
 		return e
 	}
 	if kind, message, ok := classifyTransport(r); ok {
@@ -46,7 +46,7 @@ func classifyRaw(r rawError) *APIError {
 	e.takeNumbers(ev)
 	if e.RetryAfter == 0 {
 		switch e.Kind {
-		case ErrorRateLimit, ErrorRateLimitTokens, ErrorTransient, ErrorQuota:
+		case KindRateLimit, KindRateLimitTokens, KindTransient, KindQuota:
 			e.RetryAfter = ev.retryAfter()
 		}
 	}
@@ -55,37 +55,37 @@ func classifyRaw(r rawError) *APIError {
 }
 
 // kind applies the order of the rules.
-func (ev *evidence) kind() ErrorKind {
+func (ev *evidence) kind() Kind {
 	status := ev.status
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusProxyAuthRequired,
-		ev.hasCode(ErrorAuth), ev.matches(rules().auth):
-		return ErrorAuth
+		ev.hasCode(KindAuth), ev.matches(rules().auth):
+		return KindAuth
 	case ev.saysQuota():
-		return ErrorQuota
-	case ev.hasCode(ErrorContextOverflow):
-		return ErrorContextOverflow
+		return KindQuota
+	case ev.hasCode(KindContextOverflow):
+		return KindContextOverflow
 	case ev.matches(rules().deadline), status < 500 && ev.saysOverloaded():
-		return ErrorTransient
+		return KindTransient
 	case ev.saysRateLimit():
 		if ev.saysTokens() {
-			return ErrorRateLimitTokens
+			return KindRateLimitTokens
 		}
-		return ErrorRateLimit
+		return KindRateLimit
 	case ev.matches(rules().permanent):
-		return ErrorOther
+		return KindOther
 	case ev.saysPayloadTooLarge():
-		return ErrorPayloadTooLarge
+		return KindPayloadTooLarge
 	case ev.matches(rules().maxOutput) && !ev.matches(rules().window):
-		return ErrorMaxOutput
+		return KindMaxOutput
 	case ev.matches(rules().overflow):
-		return ErrorContextOverflow
+		return KindContextOverflow
 	case ev.saysTransient():
-		return ErrorTransient
+		return KindTransient
 	case status == http.StatusForbidden && !ev.html && !ev.matches(rules().forbidden):
-		return ErrorAuth
+		return KindAuth
 	}
-	return ErrorOther
+	return KindOther
 }
 
 func (ev *evidence) saysQuota() bool {
@@ -93,7 +93,7 @@ func (ev *evidence) saysQuota() bool {
 	case ev.status >= 500:
 		// An outage of a billing service is no unpaid bill.
 		return false
-	case ev.status == http.StatusPaymentRequired, ev.hasCode(ErrorQuota), ev.matches(rules().quota):
+	case ev.status == http.StatusPaymentRequired, ev.hasCode(KindQuota), ev.matches(rules().quota):
 		return true
 	}
 	// Google says "current quota" of a limit by the minute as well, and adds
@@ -102,7 +102,7 @@ func (ev *evidence) saysQuota() bool {
 }
 
 func (ev *evidence) saysRateLimit() bool {
-	if ev.status == http.StatusTooManyRequests || ev.hasCode(ErrorRateLimit) || ev.matches(rules().tokenRate) {
+	if ev.status == http.StatusTooManyRequests || ev.hasCode(KindRateLimit) || ev.matches(rules().tokenRate) {
 		return true
 	}
 	switch ev.status {
@@ -128,7 +128,7 @@ func (ev *evidence) saysPayloadTooLarge() bool {
 	if ev.matches(rules().overflow) {
 		return false
 	}
-	return ev.status == http.StatusRequestEntityTooLarge || ev.hasCode(ErrorPayloadTooLarge) || ev.matches(rules().payload)
+	return ev.status == http.StatusRequestEntityTooLarge || ev.hasCode(KindPayloadTooLarge) || ev.matches(rules().payload)
 }
 
 func (ev *evidence) saysTransient() bool {
@@ -143,7 +143,7 @@ func (ev *evidence) saysTransient() bool {
 	}
 	streamed := ev.status < 400
 	if streamed || ev.status == http.StatusFailedDependency {
-		if ev.hasCode(ErrorTransient) {
+		if ev.hasCode(KindTransient) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package llm
+package apierror
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // classifyTransport recognises errors of the network by their types. It
 // returns false when an answer came and says itself what is wrong.
-func classifyTransport(r rawError) (ErrorKind, string, bool) {
+func classifyTransport(r Raw) (Kind, string, bool) {
 	err := r.Err
 	var certificate *tls.CertificateVerificationError
 	var host *net.DNSError
@@ -27,17 +27,17 @@ func classifyTransport(r rawError) (ErrorKind, string, bool) {
 	case err == nil:
 		return "", "", false
 	case errors.As(err, &certificate), isBadURL(err):
-		return ErrorOther, transportMessage(err), true
+		return KindOther, transportMessage(err), true
 	case errors.As(err, &host) && host.IsNotFound:
-		return ErrorTransient, clipMessage(noSuchHost + host.Name), true
+		return KindTransient, clipMessage(noSuchHost + host.Name), true
 	case isNetwork(err):
-		return ErrorTransient, transportMessage(err), true
+		return KindTransient, transportMessage(err), true
 	case r.Status >= 400:
 		return "", "", false
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return ErrorTransient, "the connection was closed before the answer was complete", true
+		return KindTransient, "the connection was closed before the answer was complete", true
 	case isGarbled(err) && r.Body == "" && r.Message == "":
-		return ErrorTransient, "the answer could not be read: " + transportMessage(err), true
+		return KindTransient, "the answer could not be read: " + transportMessage(err), true
 	}
 	return "", "", false
 }
@@ -102,10 +102,10 @@ func transportMessage(err error) string {
 // maxRetryAfter bounds what a server can ask for.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// parseRetryAfter returns how long the headers of an answer ask to wait from
+// RetryAfter returns how long the headers of an answer ask to wait from
 // now: retry-after-ms, or Retry-After as seconds or as a date. It returns 0
 // when they do not, or when that time is over.
-func parseRetryAfter(h http.Header, now time.Time) time.Duration {
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if d := seconds(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
 		return d
 	}

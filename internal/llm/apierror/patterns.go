@@ -1,4 +1,4 @@
-package llm
+package apierror
 
 import (
 	"regexp"
@@ -35,7 +35,7 @@ func bareCode(code string) string {
 }
 
 // kindOfCode returns what a code means by itself, or the empty kind.
-func kindOfCode(code string) ErrorKind {
+func kindOfCode(code string) Kind {
 	c := squash(code)
 	switch c {
 	case "invalidapikey", "apikeyinvalid", "incorrectapikey", "authenticationerror", "invalidauthenticationerror",
@@ -43,32 +43,32 @@ func kindOfCode(code string) ErrorKind {
 		"accessdeniedexception", "expiredtokenexception", "expiredtoken", "invalidsignatureexception",
 		"incompletesignatureexception", "missingauthenticationtokenexception", "tokenexpired", "tokenrevoked",
 		"tokeninvalidated", "invalidtoken", "refreshtokenreused", "notauthorizedexception":
-		return ErrorAuth
+		return KindAuth
 	case "insufficientquota", "usagelimitreached", "usagenotincluded", "billinghardlimitreached", "billingnotactive",
 		"billingerror", "insufficientbalance", "insufficientcredits", "exceededcurrentquotaerror", "creditsexhausted",
 		"paymentrequired", "arrearage", "quotaexceeded", "quotaexhausted", "servicequotaexceededexception",
 		"allocationquotafreetieronly":
-		return ErrorQuota
+		return KindQuota
 	case "contextlengthexceeded", "contextlengthexceedederror", "contextwindowexceeded", "contextwindowexceedederror",
 		"modelcontextwindowexceeded", "contextlimitexceeded", "exceedcontextsizeerror", "maxcontextlengthexceeded",
 		"modelmaxprompttokensexceeded", "tokenslimitreached", "prompttoolong", "promptistoolong", "inputtoolong",
 		"inputtoolongerror":
-		return ErrorContextOverflow
+		return KindContextOverflow
 	case "ratelimitexceeded", "ratelimiterror", "ratelimited", "ratelimitreachederror", "toomanyrequests",
 		"toomanyrequestsexception", "resourceexhausted", "requestlimitexceeded", "tokenquotaexceeded",
 		"toomanytokenserror", "slowdown", "limitburstrate", "limitrequests":
-		return ErrorRateLimit
+		return KindRateLimit
 	case "requesttoolarge", "requestentitytoolarge", "payloadtoolarge", "requestbodytoolarge":
-		return ErrorPayloadTooLarge
+		return KindPayloadTooLarge
 	case "overloadederror", "engineoverloadederror", "serverisoverloaded", "serveroverloaded", "servererror",
 		"internalerror", "internalservererror", "internalserverexception", "internalfailure", "internal", "apierror",
 		"serviceunavailable", "serviceunavailableerror", "serviceunavailableexception", "unavailable", "timeouterror",
 		"requesttimeout", "gatewaytimeout", "deadlineexceeded", "modeltimeoutexception", "modelstreamerrorexception",
 		"modelerrorexception", "modelnotreadyexception", "apiconnectionerror", "upstreamerror", "streamerror":
-		return ErrorTransient
+		return KindTransient
 	}
 	if strings.HasPrefix(c, "throttling") {
-		return ErrorRateLimit
+		return KindRateLimit
 	}
 	return ""
 }
@@ -208,9 +208,9 @@ func anyOf(alternatives ...string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(alternatives, "|"))
 }
 
-// stopReasonOverflow reports whether a provider's stop reason says that the
+// IsOverflowStop reports whether a provider's stop reason says that the
 // window was full.
-func stopReasonOverflow(raw string) bool {
+func IsOverflowStop(raw string) bool {
 	switch squash(raw) {
 	case "modelcontextwindowexceeded", "contextwindowexceeded", "contextlengthexceeded", "contextlengthreached",
 		"contextlimitexceeded", "contextoverflow", "modellength":

@@ -1,4 +1,4 @@
-package llm
+package apierror
 
 import (
 	"cmp"
@@ -86,26 +86,26 @@ func compileNumber(pattern string) *regexp.Regexp {
 }
 
 // takeNumbers fills in the token counts that the error states.
-func (e *APIError) takeNumbers(ev *evidence) {
+func (e *Error) takeNumbers(ev *evidence) {
 	n := rules().numbers
 	var rule numberRule
 	switch e.Kind {
-	case ErrorContextOverflow:
+	case KindContextOverflow:
 		rule = n.overflow
-	case ErrorMaxOutput:
+	case KindMaxOutput:
 		rule = n.maxOutput
-	case ErrorQuota:
+	case KindQuota:
 		rule = n.quota
-	case ErrorRateLimitTokens:
+	case KindRateLimitTokens:
 		rule = n.rate
-	case ErrorOther:
+	case KindOther:
 		rule = n.other
 	default:
 		return
 	}
 	for _, t := range ev.texts {
 		e.Used, e.Limit = firstNumber(rule.used, t.norm), firstNumber(rule.limit, t.norm)
-		if e.Kind == ErrorContextOverflow {
+		if e.Kind == KindContextOverflow {
 			e.Input, e.Output = sumNumbers(n.inputs, t.norm), sumNumbers(n.outputs, t.norm)
 			if e.Input > 0 && e.Used == 0 || e.Used < e.Input+e.Output && e.Output > 0 && e.Input > 0 {
 				e.Used = e.Input + e.Output
@@ -115,10 +115,10 @@ func (e *APIError) takeNumbers(ev *evidence) {
 			break
 		}
 	}
-	if e.Kind == ErrorContextOverflow {
+	if e.Kind == KindContextOverflow {
 		e.Used, e.Limit = cmp.Or(ev.promptTokens, e.Used), cmp.Or(ev.contextTokens, e.Limit)
 	}
-	if e.Kind == ErrorMaxOutput && e.Limit > 0 && ev.matches(rules().exclusive) {
+	if e.Kind == KindMaxOutput && e.Limit > 0 && ev.matches(rules().exclusive) {
 		e.Limit--
 	}
 }

@@ -1,8 +1,6 @@
-package llm
+package apierror
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -22,23 +20,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// providerError is a row of testdata/provider-errors.jsonl: what a provider
-// really answered.
-type providerError struct {
-	ID        string    `json:"id"`
-	Provider  string    `json:"provider"`
-	API       string    `json:"api"`
-	Transport string    `json:"transport"`
-	Status    int       `json:"status"`
-	Body      string    `json:"body"`
-	Kind      ErrorKind `json:"kind"`
-	Tokens    struct {
-		Used  int `json:"used"`
-		Limit int `json:"limit"`
-	} `json:"tokens"`
-}
+	"keen/internal/llm/apierror/recorded"
+)
 
 // decidedElsewhere are the rows that are no errors on the wire: the adapter
 // reads a stop reason and the loop compares usage with the window.
@@ -48,30 +32,17 @@ var decidedElsewhere = map[string]bool{
 	"E126": true, "E128": true, // the answer was cut by the output limit
 }
 
-func readProviderErrors(t testing.TB) []providerError {
+func recordedErrors(t testing.TB) []recorded.Error {
 	t.Helper()
-	data, err := os.ReadFile("testdata/provider-errors.jsonl")
+	rows, err := recorded.Errors()
 	if err != nil {
 		t.Fatal(err)
-	}
-	var rows []providerError
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, len(data)+1)
-	for lines.Scan() {
-		var row providerError
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatalf("line %d: %v", len(rows)+1, err)
-		}
-		rows = append(rows, row)
-	}
-	if len(rows) == 0 {
-		t.Fatal("no rows")
 	}
 	return rows
 }
 
 // payload removes the framing of server-sent events, where there is one.
-func (p providerError) payload() string {
+func payload(p recorded.Error) string {
 	var data []string
 	for line := range strings.SplitSeq(p.Body, "\n") {
 		if rest, ok := strings.CutPrefix(line, "data: "); ok && rest != "[DONE]" {
@@ -86,8 +57,8 @@ func (p providerError) payload() string {
 
 // parsed is the error as an SDK hands it over: with the fields of the error
 // object that it understands.
-func (p providerError) parsed() rawError {
-	r := rawError{Provider: p.Provider, Status: p.Status, Body: p.payload()}
+func parsed(p recorded.Error) Raw {
+	r := Raw{Provider: p.Provider, Status: p.Status, Body: payload(p)}
 	var envelope struct {
 		Error struct {
 			Message string `json:"message"`
@@ -104,35 +75,35 @@ func (p providerError) parsed() rawError {
 }
 
 type verdict struct {
-	Kind                       ErrorKind
+	Kind                       Kind
 	Used, Limit, Input, Output int
 }
 
-func verdictOf(e *APIError) verdict {
+func verdictOf(e *Error) verdict {
 	return verdict{e.Kind, e.Used, e.Limit, e.Input, e.Output}
 }
 
 func TestDecision13_EveryRecordedErrorIsClassified(t *testing.T) {
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if decidedElsewhere[row.ID] {
 			continue
 		}
 		t.Run(row.ID, func(t *testing.T) {
-			forms := map[string]rawError{
-				"parsed": row.parsed(),
+			forms := map[string]Raw{
+				"parsed": parsed(row),
 				// An SDK that could not read the envelope keeps the body
 				// alone, and one that reads streams has no status.
-				"body alone":   {Provider: row.Provider, Status: row.Status, Body: row.payload()},
-				"message only": {Provider: row.Provider, Status: row.Status, Message: row.payload()},
+				"body alone":   {Provider: row.Provider, Status: row.Status, Body: payload(row)},
+				"message only": {Provider: row.Provider, Status: row.Status, Message: payload(row)},
 			}
 			for name, raw := range forms {
-				e := classifyRaw(raw)
+				e := Classify(raw)
 				got := verdict{Kind: e.Kind, Used: e.Used, Limit: e.Limit}
-				want := verdict{Kind: row.Kind, Used: row.Tokens.Used, Limit: row.Tokens.Limit}
+				want := verdict{Kind: Kind(row.Kind), Used: row.Tokens.Used, Limit: row.Tokens.Limit}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: %s\n(-want +got)\n%s", name, e.Message, diff)
 				}
-				if overflow := errors.Is(e, ErrContextWindowExceeded); overflow != (row.Kind == ErrorContextOverflow) {
+				if overflow := errors.Is(e, ErrContextWindowExceeded); overflow != (row.Kind == string(KindContextOverflow)) {
 					t.Errorf("%s: errors.Is(ErrContextWindowExceeded) = %t", name, overflow)
 				}
 				if e.Message == "" || strings.ContainsAny(e.Message[:1], "{[<") {
@@ -159,9 +130,9 @@ func TestInnermostMessageIsShown(t *testing.T) {
 		"E123": "max_completion_tokens is too large: 262144. This model supports at most 256000 completion tokens.",
 	}
 	got := map[string]string{}
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if want[row.ID] != "" {
-			got[row.ID] = classifyRaw(row.parsed()).Message
+			got[row.ID] = Classify(parsed(row)).Message
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -176,9 +147,9 @@ func TestMostTellingCodeIsKept(t *testing.T) {
 		"E130": "usage_limit_reached", "E148": "UNAVAILABLE",
 	}
 	got := map[string]string{}
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if want[row.ID] != "" {
-			got[row.ID] = classifyRaw(row.parsed()).Code
+			got[row.ID] = Classify(parsed(row)).Code
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -188,28 +159,28 @@ func TestMostTellingCodeIsKept(t *testing.T) {
 
 func TestPartsOfAnOverflowingRequestAreRead(t *testing.T) {
 	want := map[string]verdict{
-		"E002": {ErrorContextOverflow, 4118, 4096, 3118, 1000},
-		"E008": {ErrorContextOverflow, 4106, 4096, 4106, 0},
-		"E013": {ErrorContextOverflow, 207951, 200000, 199759, 8192},
-		"E028": {ErrorContextOverflow, 131134, 131072, 122942, 8192},
-		"E035": {ErrorContextOverflow, 263390, 262000, 1390, 262000},
-		"E037": {ErrorContextOverflow, 141607, 131072, 10535, 131072},
-		"E038": {ErrorContextOverflow, 84221, 4097, 80125, 4096},
-		"E050": {ErrorContextOverflow, 40961, 40960, 40861, 100},
-		"E052": {ErrorContextOverflow, 2053, 2048, 8, 2045},
-		"E055": {ErrorContextOverflow, 202941, 202752, 170941, 32000},
-		"E064": {Kind: ErrorContextOverflow},
-		"E068": {ErrorContextOverflow, 8251, 8192, 6204, 2047},
-		"E074": {ErrorContextOverflow, 212181, 200000, 179413, 32768},
-		"E082": {ErrorContextOverflow, 8246, 8192, 54, 8192},
-		"E083": {ErrorContextOverflow, 133751, 131072, 86565, 47186},
-		"E085": {ErrorContextOverflow, 131073, 131072, 115073, 16000},
-		"E086": {ErrorContextOverflow, 256878, 256000, 31216, 225662},
+		"E002": {KindContextOverflow, 4118, 4096, 3118, 1000},
+		"E008": {KindContextOverflow, 4106, 4096, 4106, 0},
+		"E013": {KindContextOverflow, 207951, 200000, 199759, 8192},
+		"E028": {KindContextOverflow, 131134, 131072, 122942, 8192},
+		"E035": {KindContextOverflow, 263390, 262000, 1390, 262000},
+		"E037": {KindContextOverflow, 141607, 131072, 10535, 131072},
+		"E038": {KindContextOverflow, 84221, 4097, 80125, 4096},
+		"E050": {KindContextOverflow, 40961, 40960, 40861, 100},
+		"E052": {KindContextOverflow, 2053, 2048, 8, 2045},
+		"E055": {KindContextOverflow, 202941, 202752, 170941, 32000},
+		"E064": {Kind: KindContextOverflow},
+		"E068": {KindContextOverflow, 8251, 8192, 6204, 2047},
+		"E074": {KindContextOverflow, 212181, 200000, 179413, 32768},
+		"E082": {KindContextOverflow, 8246, 8192, 54, 8192},
+		"E083": {KindContextOverflow, 133751, 131072, 86565, 47186},
+		"E085": {KindContextOverflow, 131073, 131072, 115073, 16000},
+		"E086": {KindContextOverflow, 256878, 256000, 31216, 225662},
 	}
 	got := map[string]verdict{}
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if _, ok := want[row.ID]; ok {
-			got[row.ID] = verdictOf(classifyRaw(row.parsed()))
+			got[row.ID] = verdictOf(Classify(parsed(row)))
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -260,8 +231,8 @@ func TestOtherWordingsOfOverflow(t *testing.T) {
 	}
 	for i, tt := range tests {
 		t.Run(fmt.Sprintf("%d %s", i, tt.provider), func(t *testing.T) {
-			e := classifyRaw(rawError{Provider: tt.provider, Status: tt.status, Body: tt.body})
-			tt.want.Kind = ErrorContextOverflow
+			e := Classify(Raw{Provider: tt.provider, Status: tt.status, Body: tt.body})
+			tt.want.Kind = KindContextOverflow
 			if diff := cmp.Diff(tt.want, verdictOf(e)); diff != "" {
 				t.Errorf("%s\n(-want +got)\n%s", tt.body, diff)
 			}
@@ -274,66 +245,66 @@ func TestOtherWordingsOfOverflow(t *testing.T) {
 func TestLookAlikesAreNoOverflow(t *testing.T) {
 	tests := []struct {
 		name string
-		raw  rawError
+		raw  Raw
 		want verdict
 	}{
-		{"unrelated 400", rawError{Status: 400, Body: `{"error":{"message":"messages: roles must alternate","type":"invalid_request_error"}}`}, verdict{Kind: ErrorOther}},
-		{"tool without call", rawError{Status: 400, Body: `{"error":{"message":"messages with role 'tool' must be a response to a preceding message with 'tool_calls'."}}`}, verdict{Kind: ErrorOther}},
-		{"tools missing", rawError{Status: 400, Code: "ValidationException", Message: "The toolConfig field must be defined when using toolUse and toolResult content blocks."}, verdict{Kind: ErrorOther}},
-		{"tool name", rawError{Status: 400, Body: `{"error":{"message":"Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a string with length 70 instead.","param":"tools[0].function.name","code":"string_above_max_length"}}`}, verdict{Kind: ErrorOther}},
-		{"long content", rawError{Status: 400, Body: `{"error":{"message":"Invalid 'input[3].output': string too long. Expected a string with maximum length 10485760, but got a string with length 11000000 instead.","param":"input[3].output","code":"string_above_max_length"}}`}, verdict{Kind: ErrorPayloadTooLarge}},
-		{"wrong parameter", rawError{Status: 400, Body: `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`}, verdict{Kind: ErrorOther}},
-		{"image bytes", rawError{Status: 400, Body: `{"error":{"message":"messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes","type":"invalid_request_error"}}`}, verdict{Kind: ErrorOther}},
-		{"echoed request", rawError{Status: 422, Body: `{"detail":[{"loc":["body","tools"],"msg":"field required","type":"missing","input":{"messages":[{"role":"user","content":"prompt is too long: 9 tokens > 8 maximum"}]}}]}`}, verdict{Kind: ErrorOther}},
-		{"not found", rawError{Status: 404, Body: `404 page not found`}, verdict{Kind: ErrorOther}},
-		{"country", rawError{Status: 403, Body: `{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported"}}`}, verdict{Kind: ErrorOther}},
-		{"memory", rawError{Status: 500, Body: `{"error":"model requires more system memory (5.6 GiB) than is available (3.1 GiB)"}`}, verdict{Kind: ErrorOther}},
+		{"unrelated 400", Raw{Status: 400, Body: `{"error":{"message":"messages: roles must alternate","type":"invalid_request_error"}}`}, verdict{Kind: KindOther}},
+		{"tool without call", Raw{Status: 400, Body: `{"error":{"message":"messages with role 'tool' must be a response to a preceding message with 'tool_calls'."}}`}, verdict{Kind: KindOther}},
+		{"tools missing", Raw{Status: 400, Code: "ValidationException", Message: "The toolConfig field must be defined when using toolUse and toolResult content blocks."}, verdict{Kind: KindOther}},
+		{"tool name", Raw{Status: 400, Body: `{"error":{"message":"Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a string with length 70 instead.","param":"tools[0].function.name","code":"string_above_max_length"}}`}, verdict{Kind: KindOther}},
+		{"long content", Raw{Status: 400, Body: `{"error":{"message":"Invalid 'input[3].output': string too long. Expected a string with maximum length 10485760, but got a string with length 11000000 instead.","param":"input[3].output","code":"string_above_max_length"}}`}, verdict{Kind: KindPayloadTooLarge}},
+		{"wrong parameter", Raw{Status: 400, Body: `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`}, verdict{Kind: KindOther}},
+		{"image bytes", Raw{Status: 400, Body: `{"error":{"message":"messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes","type":"invalid_request_error"}}`}, verdict{Kind: KindOther}},
+		{"echoed request", Raw{Status: 422, Body: `{"detail":[{"loc":["body","tools"],"msg":"field required","type":"missing","input":{"messages":[{"role":"user","content":"prompt is too long: 9 tokens > 8 maximum"}]}}]}`}, verdict{Kind: KindOther}},
+		{"not found", Raw{Status: 404, Body: `404 page not found`}, verdict{Kind: KindOther}},
+		{"country", Raw{Status: 403, Body: `{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported"}}`}, verdict{Kind: KindOther}},
+		{"memory", Raw{Status: 500, Body: `{"error":"model requires more system memory (5.6 GiB) than is available (3.1 GiB)"}`}, verdict{Kind: KindOther}},
 
-		{"anthropic output", rawError{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 64000 > 32000, which is the maximum allowed number of output tokens for claude-opus-4"}}`}, verdict{Kind: ErrorMaxOutput, Used: 64000, Limit: 32000}},
-		{"groq output", rawError{Status: 400, Body: "{\"error\":{\"message\":\"`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model\",\"type\":\"invalid_request_error\",\"param\":\"max_tokens\"}}"}, verdict{Kind: ErrorMaxOutput, Limit: 8192}},
-		{"bedrock output", rawError{Status: 400, Code: "ValidationException", Message: "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096."}, verdict{Kind: ErrorMaxOutput, Limit: 4096}},
-		{"gemini output", rawError{Status: 400, Body: `{"error":{"code":400,"message":"Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try again.","status":"INVALID_ARGUMENT"}}`}, verdict{Kind: ErrorMaxOutput, Used: 100000, Limit: 65536}},
-		{"dashscope output", rawError{Status: 400, Body: `{"error":{"code":"invalid_parameter_error","message":"Range of max_tokens should be [1, 8192]"}}`}, verdict{Kind: ErrorMaxOutput, Limit: 8192}},
-		{"vllm output", rawError{Status: 400, Body: `{"error":{"message":"max_tokens=200000 cannot be greater than max_model_len=max_total_tokens=131072. Please request fewer output tokens.","code":400}}`}, verdict{Kind: ErrorMaxOutput, Used: 200000, Limit: 131072}},
+		{"anthropic output", Raw{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 64000 > 32000, which is the maximum allowed number of output tokens for claude-opus-4"}}`}, verdict{Kind: KindMaxOutput, Used: 64000, Limit: 32000}},
+		{"groq output", Raw{Status: 400, Body: "{\"error\":{\"message\":\"`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model\",\"type\":\"invalid_request_error\",\"param\":\"max_tokens\"}}"}, verdict{Kind: KindMaxOutput, Limit: 8192}},
+		{"bedrock output", Raw{Status: 400, Code: "ValidationException", Message: "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096."}, verdict{Kind: KindMaxOutput, Limit: 4096}},
+		{"gemini output", Raw{Status: 400, Body: `{"error":{"code":400,"message":"Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try again.","status":"INVALID_ARGUMENT"}}`}, verdict{Kind: KindMaxOutput, Used: 100000, Limit: 65536}},
+		{"dashscope output", Raw{Status: 400, Body: `{"error":{"code":"invalid_parameter_error","message":"Range of max_tokens should be [1, 8192]"}}`}, verdict{Kind: KindMaxOutput, Limit: 8192}},
+		{"vllm output", Raw{Status: 400, Body: `{"error":{"message":"max_tokens=200000 cannot be greater than max_model_len=max_total_tokens=131072. Please request fewer output tokens.","code":400}}`}, verdict{Kind: KindMaxOutput, Used: 200000, Limit: 131072}},
 
-		{"anthropic tokens", rawError{Status: 429, Body: `{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 40,000 input tokens per minute. Please reduce the prompt length or the maximum tokens requested, or try again later."}}`}, verdict{Kind: ErrorRateLimitTokens}},
-		{"anthropic requests", rawError{Status: 429, Body: `{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 50 requests per minute. Please reduce the maximum tokens requested or try again later."}}`}, verdict{Kind: ErrorRateLimit}},
-		{"openai requests", rawError{Status: 429, Body: `{"error":{"message":"Rate limit reached for gpt-4 in organization org-x on requests per min (RPM): Limit 3, Used 3, Requested 1. Please try again in 20s.","type":"requests","code":"rate_limit_exceeded"}}`}, verdict{Kind: ErrorRateLimit}},
-		{"groq requests", rawError{Status: 429, Body: `{"error":{"message":"Rate limit reached on requests per minute (RPM): Limit 30, Used 30, Requested 1. Need more tokens? Upgrade to Dev Tier today","type":"requests","code":"rate_limit_exceeded"}}`}, verdict{Kind: ErrorRateLimit}},
-		{"throttled in a stream", rawError{Code: "throttlingException", Message: "Too many tokens, please wait before trying again."}, verdict{Kind: ErrorRateLimitTokens}},
-		{"tokens in a stream", rawError{Status: 200, Body: `{"error":{"message":"Rate limit exceeded: too many tokens per minute, context length 4000"}}`}, verdict{Kind: ErrorRateLimitTokens}},
-		{"moonshot tokens", rawError{Status: 429, Body: `{"error":{"message":"Your account's request reached organization TPM rate limit, current: 130000, limit: 128000","type":"rate_limit_reached_error"}}`}, verdict{Kind: ErrorRateLimitTokens}},
-		{"gemini minute", rawError{Status: 429, Body: `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"You exceeded your current quota, please check your plan and billing details. * Quota exceeded for metric: generate_content_free_tier_requests, limit: 15","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34s"}]}}`}, verdict{Kind: ErrorRateLimit}},
-		{"gemini day", rawError{Status: 429, Body: `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"You exceeded your current quota, please check your plan and billing details.","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"34s"}]}}`}, verdict{Kind: ErrorQuota}},
+		{"anthropic tokens", Raw{Status: 429, Body: `{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 40,000 input tokens per minute. Please reduce the prompt length or the maximum tokens requested, or try again later."}}`}, verdict{Kind: KindRateLimitTokens}},
+		{"anthropic requests", Raw{Status: 429, Body: `{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 50 requests per minute. Please reduce the maximum tokens requested or try again later."}}`}, verdict{Kind: KindRateLimit}},
+		{"openai requests", Raw{Status: 429, Body: `{"error":{"message":"Rate limit reached for gpt-4 in organization org-x on requests per min (RPM): Limit 3, Used 3, Requested 1. Please try again in 20s.","type":"requests","code":"rate_limit_exceeded"}}`}, verdict{Kind: KindRateLimit}},
+		{"groq requests", Raw{Status: 429, Body: `{"error":{"message":"Rate limit reached on requests per minute (RPM): Limit 30, Used 30, Requested 1. Need more tokens? Upgrade to Dev Tier today","type":"requests","code":"rate_limit_exceeded"}}`}, verdict{Kind: KindRateLimit}},
+		{"throttled in a stream", Raw{Code: "throttlingException", Message: "Too many tokens, please wait before trying again."}, verdict{Kind: KindRateLimitTokens}},
+		{"tokens in a stream", Raw{Status: 200, Body: `{"error":{"message":"Rate limit exceeded: too many tokens per minute, context length 4000"}}`}, verdict{Kind: KindRateLimitTokens}},
+		{"moonshot tokens", Raw{Status: 429, Body: `{"error":{"message":"Your account's request reached organization TPM rate limit, current: 130000, limit: 128000","type":"rate_limit_reached_error"}}`}, verdict{Kind: KindRateLimitTokens}},
+		{"gemini minute", Raw{Status: 429, Body: `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"You exceeded your current quota, please check your plan and billing details. * Quota exceeded for metric: generate_content_free_tier_requests, limit: 15","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34s"}]}}`}, verdict{Kind: KindRateLimit}},
+		{"gemini day", Raw{Status: 429, Body: `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"You exceeded your current quota, please check your plan and billing details.","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"34s"}]}}`}, verdict{Kind: KindQuota}},
 
-		{"balance", rawError{Status: 429, Body: `{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`}, verdict{Kind: ErrorQuota}},
-		{"minimax balance", rawError{Status: 200, Body: `{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`}, verdict{Kind: ErrorQuota}},
-		{"deepseek balance", rawError{Status: 402, Body: `{"error":{"message":"Insufficient Balance","type":"unknown_error"}}`}, verdict{Kind: ErrorQuota}},
-		{"openrouter key", rawError{Status: 403, Body: `{"error":{"message":"Key limit exceeded (total limit).","code":403}}`}, verdict{Kind: ErrorQuota}},
-		{"arrears", rawError{Status: 400, Body: `{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}`}, verdict{Kind: ErrorQuota}},
-		{"billing outage", rawError{Status: 503, Body: `upstream billing service: payment required lookup timed out`}, verdict{Kind: ErrorTransient}},
+		{"balance", Raw{Status: 429, Body: `{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}`}, verdict{Kind: KindQuota}},
+		{"minimax balance", Raw{Status: 200, Body: `{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`}, verdict{Kind: KindQuota}},
+		{"deepseek balance", Raw{Status: 402, Body: `{"error":{"message":"Insufficient Balance","type":"unknown_error"}}`}, verdict{Kind: KindQuota}},
+		{"openrouter key", Raw{Status: 403, Body: `{"error":{"message":"Key limit exceeded (total limit).","code":403}}`}, verdict{Kind: KindQuota}},
+		{"arrears", Raw{Status: 400, Body: `{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}`}, verdict{Kind: KindQuota}},
+		{"billing outage", Raw{Status: 503, Body: `upstream billing service: payment required lookup timed out`}, verdict{Kind: KindTransient}},
 
-		{"gemini key", rawError{Status: 400, Body: `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID","domain":"googleapis.com"}]}}`}, verdict{Kind: ErrorAuth}},
-		{"aws key", rawError{Status: 403, Code: "UnrecognizedClientException", Message: "The security token included in the request is invalid."}, verdict{Kind: ErrorAuth}},
-		{"403", rawError{Status: 403, Body: `{"message":"Forbidden"}`}, verdict{Kind: ErrorAuth}},
-		{"401 without body", rawError{Status: 401}, verdict{Kind: ErrorAuth}},
-		{"403 page of a proxy", rawError{Status: 403, Body: "<!DOCTYPE html><html><head><title>Attention Required! | Cloudflare</title></head></html>"}, verdict{Kind: ErrorOther}},
+		{"gemini key", Raw{Status: 400, Body: `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID","domain":"googleapis.com"}]}}`}, verdict{Kind: KindAuth}},
+		{"aws key", Raw{Status: 403, Code: "UnrecognizedClientException", Message: "The security token included in the request is invalid."}, verdict{Kind: KindAuth}},
+		{"403", Raw{Status: 403, Body: `{"message":"Forbidden"}`}, verdict{Kind: KindAuth}},
+		{"401 without body", Raw{Status: 401}, verdict{Kind: KindAuth}},
+		{"403 page of a proxy", Raw{Status: 403, Body: "<!DOCTYPE html><html><head><title>Attention Required! | Cloudflare</title></head></html>"}, verdict{Kind: KindOther}},
 
-		{"nginx 413", rawError{Status: 413, Body: "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n<center><h1>413 Request Entity Too Large</h1></center>\r\n</body></html>"}, verdict{Kind: ErrorPayloadTooLarge}},
-		{"413 without body", rawError{Status: 413}, verdict{Kind: ErrorPayloadTooLarge}},
-		{"gemini bytes", rawError{Status: 400, Body: `{"error":{"code":400,"message":"Request payload size exceeds the limit: 20971520 bytes.","status":"INVALID_ARGUMENT"}}`}, verdict{Kind: ErrorPayloadTooLarge}},
+		{"nginx 413", Raw{Status: 413, Body: "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n<center><h1>413 Request Entity Too Large</h1></center>\r\n</body></html>"}, verdict{Kind: KindPayloadTooLarge}},
+		{"413 without body", Raw{Status: 413}, verdict{Kind: KindPayloadTooLarge}},
+		{"gemini bytes", Raw{Status: 400, Body: `{"error":{"code":400,"message":"Request payload size exceeds the limit: 20971520 bytes.","status":"INVALID_ARGUMENT"}}`}, verdict{Kind: KindPayloadTooLarge}},
 
-		{"nginx 502", rawError{Status: 502, Body: "<html><head><title>502 Bad Gateway</title></head></html>"}, verdict{Kind: ErrorTransient}},
-		{"cut upstream", rawError{Status: 200, Body: `{"error":{"code":502,"message":"Provider disconnected","metadata":{"error_type":"provider_unavailable"}}}`}, verdict{Kind: ErrorTransient}},
-		{"bedrock stream", rawError{Code: "modelStreamErrorException", Message: "An error occurred while streaming."}, verdict{Kind: ErrorTransient}},
-		{"loading", rawError{Status: 503, Body: `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`}, verdict{Kind: ErrorTransient}},
-		{"server error text", rawError{Status: 200, Body: `{"type":"response.failed","response":{"error":{"code":"server_error","message":"An error occurred while processing your request."}}}`}, verdict{Kind: ErrorTransient}},
-		{"timeout text", rawError{Body: `Post "http://127.0.0.1/v1/chat/completions": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`}, verdict{Kind: ErrorTransient}},
-		{"501", rawError{Status: 501, Body: "Not Implemented"}, verdict{Kind: ErrorOther}},
+		{"nginx 502", Raw{Status: 502, Body: "<html><head><title>502 Bad Gateway</title></head></html>"}, verdict{Kind: KindTransient}},
+		{"cut upstream", Raw{Status: 200, Body: `{"error":{"code":502,"message":"Provider disconnected","metadata":{"error_type":"provider_unavailable"}}}`}, verdict{Kind: KindTransient}},
+		{"bedrock stream", Raw{Code: "modelStreamErrorException", Message: "An error occurred while streaming."}, verdict{Kind: KindTransient}},
+		{"loading", Raw{Status: 503, Body: `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`}, verdict{Kind: KindTransient}},
+		{"server error text", Raw{Status: 200, Body: `{"type":"response.failed","response":{"error":{"code":"server_error","message":"An error occurred while processing your request."}}}`}, verdict{Kind: KindTransient}},
+		{"timeout text", Raw{Body: `Post "http://127.0.0.1/v1/chat/completions": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`}, verdict{Kind: KindTransient}},
+		{"501", Raw{Status: 501, Body: "Not Implemented"}, verdict{Kind: KindOther}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := classifyRaw(tt.raw)
+			e := Classify(tt.raw)
 			if diff := cmp.Diff(tt.want, verdictOf(e)); diff != "" {
 				t.Errorf("%s\n(-want +got)\n%s", e.Message, diff)
 			}
@@ -351,25 +322,25 @@ func TestGoErrorsAreDecidedBeforeAnyText(t *testing.T) {
 	tests := []struct {
 		name    string
 		err     error
-		kind    ErrorKind
+		kind    Kind
 		message string
 	}{
-		{"cancelled", post(context.Canceled), ErrorCancelled, "cancelled"},
-		{"deadline", fmt.Errorf("send: %w", context.DeadlineExceeded), ErrorTransient, "send: context deadline exceeded"},
-		{"client timeout", post(os.ErrDeadlineExceeded), ErrorTransient, "i/o timeout"},
-		{"reset", &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, ErrorTransient, "read tcp: read: connection reset by peer"},
-		{"bare errno", syscall.EPIPE, ErrorTransient, "broken pipe"},
-		{"refused", post(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), ErrorTransient, "dial tcp: connect: connection refused"},
-		{"unknown host", post(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true}}), ErrorTransient, "no such host: api.example.com"},
-		{"cut", fmt.Errorf("read stream: %w", io.ErrUnexpectedEOF), ErrorTransient, "the connection was closed before the answer was complete"},
-		{"closed at once", post(io.EOF), ErrorTransient, "EOF"},
-		{"http2", errors.New("http2: server sent GOAWAY and closed the connection"), ErrorTransient, "http2: server sent GOAWAY and closed the connection"},
-		{"certificate", post(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), ErrorOther, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
-		{"scheme", &url.Error{Op: "Post", URL: "localhost:8080/v1", Err: errors.New("unsupported protocol scheme")}, ErrorOther, "unsupported protocol scheme"},
+		{"cancelled", post(context.Canceled), KindCancelled, "cancelled"},
+		{"deadline", fmt.Errorf("send: %w", context.DeadlineExceeded), KindTransient, "send: context deadline exceeded"},
+		{"client timeout", post(os.ErrDeadlineExceeded), KindTransient, "i/o timeout"},
+		{"reset", &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, KindTransient, "read tcp: read: connection reset by peer"},
+		{"bare errno", syscall.EPIPE, KindTransient, "broken pipe"},
+		{"refused", post(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), KindTransient, "dial tcp: connect: connection refused"},
+		{"unknown host", post(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true}}), KindTransient, "no such host: api.example.com"},
+		{"cut", fmt.Errorf("read stream: %w", io.ErrUnexpectedEOF), KindTransient, "the connection was closed before the answer was complete"},
+		{"closed at once", post(io.EOF), KindTransient, "EOF"},
+		{"http2", errors.New("http2: server sent GOAWAY and closed the connection"), KindTransient, "http2: server sent GOAWAY and closed the connection"},
+		{"certificate", post(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), KindOther, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		{"scheme", &url.Error{Op: "Post", URL: "localhost:8080/v1", Err: errors.New("unsupported protocol scheme")}, KindOther, "unsupported protocol scheme"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := classifyRaw(rawError{Provider: "x", Body: body, Err: tt.err})
+			e := Classify(Raw{Provider: "x", Body: body, Err: tt.err})
 			if e.Kind != tt.kind || e.Message != tt.message {
 				t.Errorf("got %s %q, want %s %q", e.Kind, e.Message, tt.kind, tt.message)
 			}
@@ -397,35 +368,35 @@ func TestHTTP2StreamResetIsTransient(t *testing.T) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	_, err = io.ReadAll(response.Body)
-	if e := classifyRaw(rawError{Status: 200, Err: err}); e.Kind != ErrorTransient {
+	if e := Classify(Raw{Status: 200, Err: err}); e.Kind != KindTransient {
 		t.Errorf("%T %v: got %s", err, err, e.Kind)
 	}
 }
 
 func TestAnAnswerOutweighsItsCutBody(t *testing.T) {
-	e := classifyRaw(rawError{Status: 401, Err: io.ErrUnexpectedEOF})
-	if e.Kind != ErrorAuth || e.Message != "Unauthorized" {
+	e := Classify(Raw{Status: 401, Err: io.ErrUnexpectedEOF})
+	if e.Kind != KindAuth || e.Message != "Unauthorized" {
 		t.Errorf("got %s %q", e.Kind, e.Message)
 	}
 }
 
 func TestGarbledStreamIsTransient(t *testing.T) {
 	syntax := json.Unmarshal([]byte(`{"a":`), new(any))
-	if e := classifyRaw(rawError{Status: 200, Err: fmt.Errorf("chunk: %w", syntax)}); e.Kind != ErrorTransient {
+	if e := Classify(Raw{Status: 200, Err: fmt.Errorf("chunk: %w", syntax)}); e.Kind != KindTransient {
 		t.Errorf("got %s", e.Kind)
 	}
 }
 
 func TestGoErrorTextIsNotClassified(t *testing.T) {
-	e := classifyRaw(rawError{Status: 400, Err: errors.New("prompt is too long: 9 tokens > 8 maximum")})
-	if e.Kind != ErrorOther {
+	e := Classify(Raw{Status: 400, Err: errors.New("prompt is too long: 9 tokens > 8 maximum")})
+	if e.Kind != KindOther {
 		t.Errorf("got %s", e.Kind)
 	}
 }
 
 func TestClassifiedErrorPassesThrough(t *testing.T) {
-	want := &APIError{Kind: ErrorQuota}
-	if got := classifyRaw(rawError{Status: 500, Err: fmt.Errorf("step: %w", want)}); got != want {
+	want := &Error{Kind: KindQuota}
+	if got := Classify(Raw{Status: 500, Err: fmt.Errorf("step: %w", want)}); got != want {
 		t.Errorf("got %v", got)
 	}
 }
@@ -436,7 +407,7 @@ func TestMessageIsFitForATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := classifyRaw(rawError{Status: 400, Body: string(body)}).Message
+	got := Classify(Raw{Status: 400, Body: string(body)}).Message
 	if len(got) > 2000 || !utf8.ValidString(got) || !strings.HasPrefix(got, "bad [31m thing é") || !strings.HasSuffix(got, "é…") {
 		t.Errorf("%d bytes: %.40q … %q", len(got), got, got[len(got)-10:])
 	}
@@ -456,8 +427,8 @@ func TestStopReasonOverflow(t *testing.T) {
 		"":                              false,
 	}
 	for raw, want := range tests {
-		if got := stopReasonOverflow(raw); got != want {
-			t.Errorf("stopReasonOverflow(%q) = %t", raw, got)
+		if got := IsOverflowStop(raw); got != want {
+			t.Errorf("IsOverflowStop(%q) = %t", raw, got)
 		}
 	}
 }
@@ -471,14 +442,14 @@ func TestSmallerOutputCuresAnOverflowWithRoom(t *testing.T) {
 		"E097": 0, "E116": 0, "E135": 0,
 	}
 	got := map[string]int{}
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if _, ok := want[row.ID]; !ok {
 			continue
 		}
-		e := classifyRaw(row.parsed())
-		output, ok := e.outputAtFault()
+		e := Classify(parsed(row))
+		output, ok := e.OutputAtFault()
 		if ok != (output > 0) || ok && e.Input+output >= e.Limit {
-			t.Errorf("%s: outputAtFault() = %d, %t with %d of %d", row.ID, output, ok, e.Input, e.Limit)
+			t.Errorf("%s: OutputAtFault() = %d, %t with %d of %d", row.ID, output, ok, e.Input, e.Limit)
 		}
 		got[row.ID] = output
 	}
@@ -496,15 +467,15 @@ func TestRetryable(t *testing.T) {
 		"E001": false, "E079": false, "E129": false, "E130": false, "E139": false, "E142": false, "E161": false, "E170": false,
 	}
 	got := map[string]bool{}
-	for _, row := range readProviderErrors(t) {
+	for _, row := range recordedErrors(t) {
 		if _, ok := want[row.ID]; ok {
-			got[row.ID] = retryable(classifyRaw(row.parsed()))
+			got[row.ID] = Classify(parsed(row)).Retryable()
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if retryable(&APIError{Kind: ErrorCancelled}) {
+	if (&Error{Kind: KindCancelled}).Retryable() {
 		t.Error("a cancelled request is retried")
 	}
 }
@@ -528,12 +499,12 @@ func TestWaitIsReadFromTheBody(t *testing.T) {
 		{`try again in 99999999999999999999 days`, maxRetryAfter},
 	}
 	for _, tt := range tests {
-		e := classifyRaw(rawError{Status: 429, Body: tt.body})
+		e := Classify(Raw{Status: 429, Body: tt.body})
 		if e.RetryAfter != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.body, e.RetryAfter, tt.want)
 		}
 	}
-	e := classifyRaw(rawError{Status: 429, Body: "try again in 18s", RetryAfter: time.Second})
+	e := Classify(Raw{Status: 429, Body: "try again in 18s", RetryAfter: time.Second})
 	if e.RetryAfter != time.Second {
 		t.Errorf("the header does not win: %v", e.RetryAfter)
 	}
@@ -559,11 +530,11 @@ func TestParseRetryAfter(t *testing.T) {
 	for _, tt := range tests {
 		h := http.Header{}
 		h.Set(tt.key, tt.value)
-		if got := parseRetryAfter(h, now); got != tt.want {
+		if got := RetryAfter(h, now); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	if got := parseRetryAfter(http.Header{"Retry-After": {"30"}, "Retry-After-Ms": {"1200"}}, now); got != 1200*time.Millisecond {
+	if got := RetryAfter(http.Header{"Retry-After": {"30"}, "Retry-After-Ms": {"1200"}}, now); got != 1200*time.Millisecond {
 		t.Errorf("milliseconds do not win: %v", got)
 	}
 }
@@ -571,33 +542,33 @@ func TestParseRetryAfter(t *testing.T) {
 func TestAdviceSaysWhatToDo(t *testing.T) {
 	tests := []struct {
 		name string
-		raw  rawError
+		raw  Raw
 		want string
 	}{
-		{"refused key", rawError{Provider: "openai", Status: 401}, "openai refused the credential"},
-		{"missing key", rawError{Provider: "openai", Status: 401, Body: "Missing API key"}, "No credential reached openai"},
-		{"forbidden", rawError{Provider: "openai", Status: 403}, "rights of the account"},
-		{"quota", rawError{Status: 402}, "used up"},
-		{"over the rate", rawError{Status: 429, Body: "on tokens per min (TPM): Limit 30000, Requested 30601."}, "limit of 30000 tokens, so waiting does not help. Lower --context-window"},
-		{"tokens", rawError{Status: 429, Body: "tokens per minute"}, "--context-window"},
-		{"day", rawError{Status: 429, Body: "Too many tokens per day"}, "tomorrow"},
-		{"requests", rawError{Status: 429}, "Too many requests"},
-		{"output", rawError{Status: 400, Body: "max_tokens is too large: 50000. This model supports at most 32768 completion tokens"}, "--max-output-tokens 32768"},
-		{"output unknown", rawError{Status: 400, Body: "`max_tokens` must be greater than `thinking.budget_tokens`."}, "--max-output-tokens."},
-		{"bytes", rawError{Status: 413}, "too large in bytes"},
-		{"overflow", rawError{Status: 400, Body: "prompt is too long"}, "/compact"},
-		{"transient", rawError{Status: 503}, "Try again"},
-		{"refused connection", rawError{Err: syscall.ECONNREFUSED}, "server runs"},
-		{"unknown host", rawError{Err: &net.DNSError{Name: "x", IsNotFound: true}}, "host name"},
-		{"cancelled", rawError{Err: context.Canceled}, "Send the message again"},
-		{"model", rawError{Status: 400, Body: "Model openai/claude-3-5-sonnet is not available"}, "--model"},
-		{"filter", rawError{Status: 400, Code: "content_filter", Body: "filtered"}, "content filter"},
-		{"certificate", rawError{Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, "certificate"},
-		{"address", rawError{Err: &url.Error{Op: "Post", URL: "x:y", Err: errors.New("no")}}, "base URL"},
-		{"anything", rawError{Status: 400, Body: "temperature"}, "will not help"},
+		{"refused key", Raw{Provider: "openai", Status: 401}, "openai refused the credential"},
+		{"missing key", Raw{Provider: "openai", Status: 401, Body: "Missing API key"}, "No credential reached openai"},
+		{"forbidden", Raw{Provider: "openai", Status: 403}, "rights of the account"},
+		{"quota", Raw{Status: 402}, "used up"},
+		{"over the rate", Raw{Status: 429, Body: "on tokens per min (TPM): Limit 30000, Requested 30601."}, "limit of 30000 tokens, so waiting does not help. Lower --context-window"},
+		{"tokens", Raw{Status: 429, Body: "tokens per minute"}, "--context-window"},
+		{"day", Raw{Status: 429, Body: "Too many tokens per day"}, "tomorrow"},
+		{"requests", Raw{Status: 429}, "Too many requests"},
+		{"output", Raw{Status: 400, Body: "max_tokens is too large: 50000. This model supports at most 32768 completion tokens"}, "--max-output-tokens 32768"},
+		{"output unknown", Raw{Status: 400, Body: "`max_tokens` must be greater than `thinking.budget_tokens`."}, "--max-output-tokens."},
+		{"bytes", Raw{Status: 413}, "too large in bytes"},
+		{"overflow", Raw{Status: 400, Body: "prompt is too long"}, "/compact"},
+		{"transient", Raw{Status: 503}, "Try again"},
+		{"refused connection", Raw{Err: syscall.ECONNREFUSED}, "server runs"},
+		{"unknown host", Raw{Err: &net.DNSError{Name: "x", IsNotFound: true}}, "host name"},
+		{"cancelled", Raw{Err: context.Canceled}, "Send the message again"},
+		{"model", Raw{Status: 400, Body: "Model openai/claude-3-5-sonnet is not available"}, "--model"},
+		{"filter", Raw{Status: 400, Code: "content_filter", Body: "filtered"}, "content filter"},
+		{"certificate", Raw{Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}, "certificate"},
+		{"address", Raw{Err: &url.Error{Op: "Post", URL: "x:y", Err: errors.New("no")}}, "base URL"},
+		{"anything", Raw{Status: 400, Body: "temperature"}, "will not help"},
 	}
 	for _, tt := range tests {
-		if got := classifyRaw(tt.raw).Advice(); !strings.Contains(got, tt.want) {
+		if got := Classify(tt.raw).Advice(); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q lacks %q", tt.name, got, tt.want)
 		}
 	}
@@ -626,7 +597,7 @@ func TestHostileBodiesAreBounded(t *testing.T) {
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			e := classifyRaw(rawError{Status: 400, Body: body, Message: body})
+			e := Classify(Raw{Status: 400, Body: body, Message: body})
 			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -637,20 +608,20 @@ func TestHostileBodiesAreBounded(t *testing.T) {
 	}
 }
 
-func FuzzClassifyRaw(f *testing.F) {
-	for _, row := range readProviderErrors(f) {
-		f.Add(row.Status, "", "", row.payload())
+func FuzzClassify(f *testing.F) {
+	for _, row := range recordedErrors(f) {
+		f.Add(row.Status, "", "", payload(row))
 	}
 	f.Add(200, "type", "message", `b'{"error":"{\"detail\":[\"1,000 + 2 > 3\"]}"}'`)
 	f.Fuzz(func(t *testing.T, status int, code, message, body string) {
-		e := classifyRaw(rawError{Status: status, Code: code, Message: message, Body: body})
+		e := Classify(Raw{Status: status, Code: code, Message: message, Body: body})
 		if e.Kind == "" || len(e.Message) > 2000 || !utf8.ValidString(e.Message) {
 			t.Errorf("kind %q, message %q", e.Kind, e.Message)
 		}
 		if e.Used < 0 || e.Limit < 0 || e.Input < 0 || e.Output < 0 || e.RetryAfter < 0 || e.RetryAfter > maxRetryAfter {
 			t.Errorf("numbers out of range: %+v", e)
 		}
-		if output, ok := e.outputAtFault(); ok && (output <= 0 || e.Input+output > e.Limit) {
+		if output, ok := e.OutputAtFault(); ok && (output <= 0 || e.Input+output > e.Limit) {
 			t.Errorf("output %d does not fit: %+v", output, e)
 		}
 		if e.Advice() == "" {

@@ -1,4 +1,4 @@
-package llm
+package apierror
 
 import (
 	"crypto/tls"
@@ -13,15 +13,15 @@ import (
 // limit is worth it for.
 const minOutputRoom = 256
 
-// outputAtFault reports whether a smaller output limit cures an overflow, and
+// OutputAtFault reports whether a smaller output limit cures an overflow, and
 // which: the input is stated and leaves at least an eighth of the window.
 //
 // Less room than that is not useful, however many tokens it is: the
 // conversation is then past the point where compaction is due anyway, and the
 // next step would overflow again. A fixed number of tokens would be wrong both
 // ways, as 20,000 of 200,000 are little and 1,000 of 4,096 are plenty.
-func (e *APIError) outputAtFault() (newOutput int, ok bool) {
-	if e.Kind != ErrorContextOverflow || e.Input <= 0 || e.Limit <= 0 {
+func (e *Error) OutputAtFault() (newOutput int, ok bool) {
+	if e.Kind != KindContextOverflow || e.Input <= 0 || e.Limit <= 0 {
 		return 0, false
 	}
 	room := e.Limit - e.Input
@@ -32,57 +32,57 @@ func (e *APIError) outputAtFault() (newOutput int, ok bool) {
 	return room - max(room/64, 8), true
 }
 
-// retryable reports whether the same request may succeed after a wait of
+// Retryable reports whether the same request may succeed after a wait of
 // seconds or minutes.
-func retryable(e *APIError) bool {
+func (e *Error) Retryable() bool {
 	switch e.Kind {
-	case ErrorTransient:
+	case KindTransient:
 		return true
-	case ErrorRateLimit:
+	case KindRateLimit:
 		return !e.PerDay
-	case ErrorRateLimitTokens:
+	case KindRateLimitTokens:
 		return !e.PerDay && !e.overRate()
 	}
 	return false
 }
 
-func (e *APIError) rateLimited() bool {
-	return e.Kind == ErrorRateLimit || e.Kind == ErrorRateLimitTokens
+func (e *Error) rateLimited() bool {
+	return e.Kind == KindRateLimit || e.Kind == KindRateLimitTokens
 }
 
 // overRate reports whether one request alone is over a limit on tokens in a
 // span of time, so that no wait helps.
-func (e *APIError) overRate() bool {
-	return e.Kind == ErrorRateLimitTokens && e.Limit > 0 && e.Used > e.Limit
+func (e *Error) overRate() bool {
+	return e.Kind == KindRateLimitTokens && e.Limit > 0 && e.Used > e.Limit
 }
 
 // Advice says in one or two sentences what the user can do.
-func (e *APIError) Advice() string {
+func (e *Error) Advice() string {
 	switch e.Kind {
-	case ErrorAuth:
+	case KindAuth:
 		return e.authAdvice()
-	case ErrorQuota:
+	case KindQuota:
 		return "The credit, plan or entitlement of this account is used up. Top it up or wait for its reset, or choose another provider or model."
-	case ErrorRateLimit, ErrorRateLimitTokens:
+	case KindRateLimit, KindRateLimitTokens:
 		return e.rateAdvice()
-	case ErrorMaxOutput:
+	case KindMaxOutput:
 		if e.Limit > 0 {
 			return fmt.Sprintf("The model does not give that much output. Use --max-output-tokens %d.", e.Limit)
 		}
 		return "The output limit does not suit the model or its thinking budget. Set another one with --max-output-tokens."
-	case ErrorPayloadTooLarge:
+	case KindPayloadTooLarge:
 		return "The message is too large in bytes. Send a smaller one, for instance by saving the text to a file and naming it, or use /compact."
-	case ErrorContextOverflow:
+	case KindContextOverflow:
 		return "Use /compact, paste less, or choose a model with a larger window."
-	case ErrorTransient:
+	case KindTransient:
 		return e.transientAdvice()
-	case ErrorCancelled:
+	case KindCancelled:
 		return "Send the message again to go on."
 	}
 	return e.otherAdvice()
 }
 
-func (e *APIError) authAdvice() string {
+func (e *Error) authAdvice() string {
 	missing := strings.Contains(strings.ToLower(e.Message), "missing") || strings.Contains(strings.ToLower(e.Message), "no api key")
 	switch {
 	case missing:
@@ -93,19 +93,19 @@ func (e *APIError) authAdvice() string {
 	return fmt.Sprintf("%s refused the credential. Check its API key with keen config, or sign in again with keen login.", e.Provider)
 }
 
-func (e *APIError) rateAdvice() string {
+func (e *Error) rateAdvice() string {
 	switch {
 	case e.overRate():
 		return fmt.Sprintf("One request alone is over the account's limit of %d tokens, so waiting does not help. Lower --context-window to below it, or raise the account's tier.", e.Limit)
 	case e.PerDay:
 		return "The limit of the day is reached. Go on tomorrow, raise the account's tier, or choose another model."
-	case e.Kind == ErrorRateLimitTokens:
+	case e.Kind == KindRateLimitTokens:
 		return "Too many tokens in a short time. Wait a little; if it happens often, lower --context-window or raise the account's tier."
 	}
 	return "Too many requests in a short time. Wait a little, or raise the account's tier."
 }
 
-func (e *APIError) transientAdvice() string {
+func (e *Error) transientAdvice() string {
 	switch {
 	case errors.Is(e.Err, syscall.ECONNREFUSED):
 		return "Nothing answers at that address. Check that the server runs and that the base URL in keen config is right."
@@ -115,7 +115,7 @@ func (e *APIError) transientAdvice() string {
 	return "The provider or the network has trouble at the moment. Try again in a little while."
 }
 
-func (e *APIError) otherAdvice() string {
+func (e *Error) otherAdvice() string {
 	var certificate *tls.CertificateVerificationError
 	text := normalise(e.Message)
 	code := squash(e.Code)
