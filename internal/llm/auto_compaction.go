@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"keen/internal/llm/compaction"
 	"keen/internal/llm/token"
 )
 
@@ -36,7 +37,7 @@ type AutoCompactResult struct {
 // and switches automatic compaction off in its own requests. The history of
 // the caller is untouched in every case.
 //
-// It returns ctx's error when that was cancelled, an [*UnusableSummaryError]
+// It returns ctx's error when that was cancelled, an [*compaction.UnusableError]
 // when the model gave no usable summary twice, and any error of the client.
 // There is no time limit beside ctx.
 func AutoCompact(ctx context.Context, client LLMClient, r AutoCompactRequest) (AutoCompactResult, error) {
@@ -46,9 +47,9 @@ func AutoCompact(ctx context.Context, client LLMClient, r AutoCompactRequest) (A
 	}
 	s := summariser{client: client, sessionID: r.SessionID, forward: func(StreamEvent) {}}
 	check := func(summary string) error {
-		return checkSummary(summary, estimateMessages(r.History), estimateMessages([]Message{newCompactedMessage(summary, task)}))
+		return checkSummary(summary, r.History, newCompactedMessage(summary, task))
 	}
-	summary, err := s.run(ctx, CompactionOptions{History: r.History, Mode: CompactionAutomatic}, r.Budget, check)
+	summary, err := s.run(ctx, compactionOptions{History: r.History, Mode: compaction.ModeAutomatic}, r.Budget, check)
 	if err != nil {
 		return AutoCompactResult{Usage: s.usage}, fmt.Errorf("compact: %w", err)
 	}
@@ -67,7 +68,7 @@ type summariser struct {
 // run plans and sends the requests for a summary. A request that the server
 // finds too large is planned again when the client has learned a smaller
 // budget from that, once; nothing is ever sent twice unchanged.
-func (s *summariser) run(ctx context.Context, o CompactionOptions, budget func() int, check func(string) error) (string, error) {
+func (s *summariser) run(ctx context.Context, o compactionOptions, budget func() int, check func(string) error) (string, error) {
 	o.Budget = budget()
 	summary, err := s.attempt(ctx, o, check)
 	if !errors.Is(err, ErrContextWindowExceeded) {
@@ -83,13 +84,13 @@ func (s *summariser) run(ctx context.Context, o CompactionOptions, budget func()
 
 // attempt sends the parts of one plan. An unusable summary of the last part is
 // asked for once more, with the reason.
-func (s *summariser) attempt(ctx context.Context, o CompactionOptions, check func(string) error) (string, error) {
+func (s *summariser) attempt(ctx context.Context, o compactionOptions, check func(string) error) (string, error) {
 	plan, err := planCompaction(o)
 	if err != nil {
 		return "", err
 	}
 	soFar := ""
-	last := plan.parts() - 1
+	last := plan.Parts() - 1
 	for part := range last {
 		soFar, err = s.part(ctx, plan, part, soFar, checkPart, func(StreamEvent) {})
 		if err != nil {
@@ -101,20 +102,20 @@ func (s *summariser) attempt(ctx context.Context, o CompactionOptions, check fun
 
 func checkPart(summary string) error {
 	if strings.TrimSpace(summary) == "" {
-		return &UnusableSummaryError{Reason: "it is empty"}
+		return &compaction.UnusableError{Reason: "it is empty"}
 	}
 	return nil
 }
 
 // part gets the summary of one part, in at most two attempts.
-func (s *summariser) part(ctx context.Context, plan *compactionPlan, part int, soFar string, check func(string) error, forward func(StreamEvent)) (string, error) {
-	summary, err := s.collect(ctx, plan.request(part, soFar, ""), check, forward)
-	var unusable *UnusableSummaryError
+func (s *summariser) part(ctx context.Context, plan *compaction.Plan, part int, soFar string, check func(string) error, forward func(StreamEvent)) (string, error) {
+	summary, err := s.collect(ctx, compactionMessages(plan, part, soFar, ""), check, forward)
+	var unusable *compaction.UnusableError
 	if !errors.As(err, &unusable) {
 		return summary, err
 	}
 	forward(StreamEvent{Type: StreamEventTypeRetry, Retry: &RetryInfo{Attempt: 1, Err: unusable}})
-	return s.collect(ctx, plan.request(part, soFar, unusable.Reason), check, forward)
+	return s.collect(ctx, compactionMessages(plan, part, soFar, unusable.Reason), check, forward)
 }
 
 // collect sends one request and returns its text, if that is a usable summary.
@@ -168,15 +169,15 @@ func checkEnd(end StreamEvent, summary string, reasoning int) error {
 	case end.Type == StreamEventTypeError:
 		return end.Err
 	case end.StopReason == StopToolCalls || errors.Is(end.Err, errToolCallInOneShot):
-		return &UnusableSummaryError{Reason: "it was a tool call"}
+		return &compaction.UnusableError{Reason: "it was a tool call"}
 	case summary == "" && reasoning > 0:
-		return &UnusableSummaryError{Reason: "the model spent its output on reasoning and gave no text"}
+		return &compaction.UnusableError{Reason: "the model spent its output on reasoning and gave no text"}
 	case end.StopReason == StopLength:
-		return &UnusableSummaryError{Reason: "it was cut by the output limit; be shorter"}
+		return &compaction.UnusableError{Reason: "it was cut by the output limit; be shorter"}
 	case end.Type == StreamEventTypeIncomplete && summary == "":
-		return &UnusableSummaryError{Reason: "it is empty"}
+		return &compaction.UnusableError{Reason: "it is empty"}
 	case end.Type == StreamEventTypeIncomplete:
-		return &UnusableSummaryError{Reason: "it is incomplete"}
+		return &compaction.UnusableError{Reason: "it is incomplete"}
 	}
 	return nil
 }
@@ -189,6 +190,38 @@ func (s *summariser) account(u *Usage) {
 		s.usage = &Usage{}
 	}
 	*s.usage = s.usage.Plus(*u)
+}
+
+// checkSummary reports whether a summary is good enough for replacement to take
+// the place of a history.
+func checkSummary(summary string, history []Message, replacement Message) error {
+	return compaction.Check(summary, compaction.Criteria{
+		Prompt: compactionPrompt, Replaced: estimateMessages(history), Replacement: estimateMessages([]Message{replacement}),
+	})
+}
+
+// newCompactedMessage makes the one message that replaces a history after an
+// automatic compaction.
+func newCompactedMessage(summary, task string) Message {
+	return Message{
+		Role: RoleUser, Content: compaction.Replacement(summary, task),
+		Compaction: &CompactedContext{Summary: summary, Task: task},
+	}
+}
+
+// retainedTask returns the user's latest words, of a wrapper those it retains.
+// It is not ok when there are none: no user message, an empty one, or a manual
+// compaction that nothing of the user follows.
+func retainedTask(history []Message) (task string, ok bool) {
+	i := lastUserIndex(history)
+	if i < 0 {
+		return "", false
+	}
+	task = history[i].Content
+	if c := history[i].Compaction; c != nil {
+		task = c.Task
+	}
+	return task, strings.TrimSpace(task) != ""
 }
 
 // estimateMessages is the size of messages in tokens, without what a wire adds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"keen/internal/llm/apierror"
+	"keen/internal/llm/compaction"
 )
 
 // checkpoint is the point between two steps: all results of the last step are
@@ -96,7 +97,7 @@ const (
 // nothing to do.
 func (t *turn) compact(ctx context.Context, cause compactionCause) error {
 	if !compactable(t.history) {
-		return errNothingToCompact
+		return compaction.ErrNothing
 	}
 	forced := cause == compactForced
 	t.guard.begin(largestOutput(t.history))

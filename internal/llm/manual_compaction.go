@@ -3,6 +3,8 @@ package llm
 import (
 	"context"
 	"fmt"
+
+	"keen/internal/llm/compaction"
 )
 
 // ManualCompactRequest is what [ManualCompact] works on.
@@ -28,11 +30,20 @@ type ManualCompactRequest struct {
 func ManualCompact(ctx context.Context, client LLMClient, r ManualCompactRequest, emit func(StreamEvent)) (AutoCompactResult, error) {
 	s := summariser{client: client, sessionID: r.SessionID, forward: emit}
 	check := func(summary string) error {
-		return checkSummary(summary, estimateMessages(r.History), estimateMessages([]Message{newManualReplacement(summary)}))
+		return checkSummary(summary, r.History, newManualReplacement(summary))
 	}
-	summary, err := s.run(ctx, CompactionOptions{History: r.History, Mode: CompactionManual, Hint: r.Hint}, r.Budget, check)
+	summary, err := s.run(ctx, compactionOptions{History: r.History, Mode: compaction.ModeManual, Hint: r.Hint}, r.Budget, check)
 	if err != nil {
 		return AutoCompactResult{Usage: s.usage}, fmt.Errorf("compact: %w", err)
 	}
 	return AutoCompactResult{Replacement: []Message{newManualReplacement(summary)}, Usage: s.usage}, nil
+}
+
+// newManualReplacement makes the one message that replaces a history after a
+// manual compaction. It retains no task.
+func newManualReplacement(summary string) Message {
+	return Message{
+		Role: RoleUser, Content: compaction.ManualReplacement(summary),
+		Compaction: &CompactedContext{Summary: summary},
+	}
 }

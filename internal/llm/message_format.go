@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"keen/internal/llm/compaction"
 	"keen/internal/tools"
 )
 
@@ -54,7 +55,7 @@ func userText(m Message, superseded bool) string {
 	if m.Compaction == nil || !superseded {
 		return m.Content
 	}
-	return strings.Replace(m.Content, wrapperTaskNow, wrapperTaskThen, 1)
+	return compaction.Superseded(m.Content)
 }
 
 // lastUserIndex returns the index of the most recent message that the user

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"keen/internal/llm/compaction"
 )
 
 var (
@@ -101,9 +103,9 @@ func writeInstructions(b *strings.Builder, files []ProjectInstructions) {
 // BuildCompactionPrompt returns the system prompt of a compaction request.
 // hint is what the user wants the summary to focus on; it may be empty and is
 // only looked at in a manual compaction.
-func BuildCompactionPrompt(mode CompactionMode, hint string) string {
+func BuildCompactionPrompt(mode compaction.Mode, hint string) string {
 	prompt := strings.TrimSpace(compactionPrompt) + "\n\n"
-	if mode == CompactionAutomatic {
+	if mode == compaction.ModeAutomatic {
 		return prompt + strings.TrimSpace(compactionPromptAuto)
 	}
 	prompt += strings.TrimSpace(compactionPromptManual)
@@ -116,5 +118,5 @@ func BuildCompactionPrompt(mode CompactionMode, hint string) string {
 // BuildAutoCompactionPrompt returns the system prompt of an automatic
 // compaction request.
 func BuildAutoCompactionPrompt() string {
-	return BuildCompactionPrompt(CompactionAutomatic, "")
+	return BuildCompactionPrompt(compaction.ModeAutomatic, "")
 }

@@ -1,4 +1,4 @@
-package llm
+package compaction
 
 import (
 	"fmt"
@@ -7,14 +7,9 @@ import (
 	"keen/internal/llm/token"
 )
 
-// A compaction request shows the history as plain text: one transcript made of
+// A compaction request shows the conversation as plain text: one transcript made of
 // pieces, each a heading line with the text under it. No provider can reject
 // it for its tool blocks, and no call in it needs an answer.
-
-// transcriptTags are the beginnings of the tag names that a transcript gives a
-// meaning to. They are neutralised in everything that it quotes, those of the
-// wrapper too, lest a summary copies them.
-var transcriptTags = append([]string{"keen_"}, wrapperTags...)
 
 // pieceKind says what a [piece] holds.
 type pieceKind int
@@ -43,7 +38,7 @@ type piece struct {
 	protected bool
 }
 
-// transcript is a history as pieces, in the order things happened.
+// transcript is a conversation as pieces, in the order things happened.
 type transcript struct {
 	pieces   []piece
 	activity activityIndex
@@ -55,18 +50,20 @@ type transcript struct {
 	worthwhile bool
 }
 
-// transcribe makes the transcript of a history. Each text is estimated once.
-func transcribe(history []Message) transcript {
+// transcribe makes the transcript of a conversation. Each text is estimated
+// once.
+func transcribe(conversation []Entry) transcript {
 	t := transcriber{lastText: -1}
 	t.latestUser = -1
-	last := lastUserIndex(history)
-	for i, m := range history {
-		switch m.Role {
-		case RoleUser:
-			t.user(m, i == last)
-		case RoleAssistant:
-			t.assistant(m)
-		case RoleSystem: // The agent's system prompt is kept apart.
+	last := lastOfUser(conversation)
+	for i, e := range conversation {
+		switch e.Speaker {
+		case SpeakerUser:
+			t.user(e, i == last)
+		case SpeakerKeen:
+			t.add(pieceAssistant, "<keen_nudge>", e.Text)
+		case SpeakerAssistant:
+			t.assistant(e)
 		}
 	}
 	t.markNewest()
@@ -95,39 +92,30 @@ func (t *transcriber) add(kind pieceKind, heading, text string) {
 
 // user adds a user message. Of the wrapper of an earlier compaction only the
 // parts are shown: the summary as such, the task as the user's words.
-func (t *transcriber) user(m Message, latest bool) {
-	text := m.Content
-	switch {
-	case m.Nudge:
-		t.add(pieceAssistant, "<keen_nudge>", text)
-		return
-	case m.Compaction != nil:
-		t.add(pieceSummary, "<keen_earlier_summary> Summary of the conversation before", m.Compaction.Summary)
-		text = m.Compaction.Task
-	}
+func (t *transcriber) user(e Entry, latest bool) {
 	before := len(t.pieces)
-	t.add(pieceUser, "<keen_user>", text)
+	t.add(pieceSummary, "<keen_earlier_summary> Summary of the conversation before", e.Summary)
+	words := len(t.pieces)
+	t.add(pieceUser, "<keen_user>", e.Text)
 	switch {
-	case latest && len(t.pieces) > before:
-		t.latestUser = before
-	case !latest && (len(t.pieces) > before || m.Compaction != nil):
+	case latest && len(t.pieces) > words:
+		t.latestUser = words
+	case !latest && len(t.pieces) > before:
 		t.worthwhile = true
 	}
 }
 
-// assistant adds what one message said and did: the text before each group of
-// calls, the calls, their results.
-func (t *transcriber) assistant(m Message) {
-	m.inOrder(func(text string, calls []HistoricalToolActivity) {
-		if len(calls) == 0 {
-			t.say(text)
-			return
-		}
-		t.batchFrom = len(t.pieces)
-		t.say(text)
-		t.batch(calls)
-		t.batchTo = len(t.pieces)
-	})
+// assistant adds what was said and then done: the text, the calls, their
+// results.
+func (t *transcriber) assistant(e Entry) {
+	if len(e.Calls) == 0 {
+		t.say(e.Text)
+		return
+	}
+	t.batchFrom = len(t.pieces)
+	t.say(e.Text)
+	t.batch(e.Calls)
+	t.batchTo = len(t.pieces)
 }
 
 func (t *transcriber) say(text string) {
@@ -139,20 +127,24 @@ func (t *transcriber) say(text string) {
 	}
 }
 
-func (t *transcriber) batch(activities []HistoricalToolActivity) {
+func (t *transcriber) batch(calls []Call) {
 	t.worthwhile = true
-	for i, a := range activities {
-		input := string(a.Input)
+	for i, c := range calls {
+		input := string(c.Input)
 		if input == "" {
 			input = "{}"
 		}
-		t.add(pieceInput, fmt.Sprintf("<keen_call n=%d tool=%s>", t.calls+i+1, toolName(a.Tool)), input)
-		t.activity.note(a)
+		t.add(pieceInput, fmt.Sprintf("<keen_call n=%d tool=%s>", t.calls+i+1, toolName(c.Tool)), input)
+		t.activity.note(c)
 	}
-	for _, a := range activities {
+	for _, c := range calls {
 		t.calls++
-		heading := fmt.Sprintf("<keen_result n=%d tool=%s status=%s>", t.calls, toolName(a.Tool), statusOf(a))
-		t.add(pieceOutput, heading, outputOf(a))
+		heading := fmt.Sprintf("<keen_result n=%d tool=%s status=%s>", t.calls, toolName(c.Tool), c.statusText())
+		output := c.Output
+		if strings.TrimSpace(output) == "" {
+			output = "(no output)"
+		}
+		t.add(pieceOutput, heading, output)
 	}
 }
 
@@ -162,32 +154,6 @@ const maxToolName = 64
 
 func toolName(name string) string {
 	return neutraliseTags(fmt.Sprintf("%q", strings.ToValidUTF8(name[:min(len(name), maxToolName)], "")), transcriptTags)
-}
-
-// statusOf says how a call ended; one that never did has no status.
-func statusOf(a HistoricalToolActivity) string {
-	status := a.Status
-	if status == "" {
-		status = "unanswered"
-	}
-	if a.ExitCode == nil {
-		return string(status)
-	}
-	return fmt.Sprintf("%s exit_code=%d", status, *a.ExitCode)
-}
-
-// outputOf returns the raw output of a call where it is in memory, and what
-// else is known where it is not.
-func outputOf(a HistoricalToolActivity) string {
-	switch {
-	case a.HasRawOutput && strings.TrimSpace(a.RawOutput) != "":
-		return a.RawOutput
-	case a.HasRawOutput:
-		return "(no output)"
-	case a.Summary != "":
-		return a.Summary + " (output not kept)"
-	}
-	return "(output not kept)"
 }
 
 func (t *transcriber) markNewest() {

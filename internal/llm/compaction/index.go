@@ -1,4 +1,4 @@
-package llm
+package compaction
 
 import (
 	"fmt"
@@ -24,17 +24,17 @@ type activityEntry struct {
 }
 
 // note adds a call.
-func (x *activityIndex) note(a HistoricalToolActivity) {
-	activity := tools.Describe(a.Tool, a.Input)
+func (x *activityIndex) note(c Call) {
+	activity := tools.Describe(c.Tool, c.Input)
 	if activity.Subject == "" || !slices.ContainsFunc(indexSections, func(s indexSection) bool { return s.kind == activity.Kind }) {
 		return
 	}
 	e := activityEntry{kind: activity.Kind, subject: activity.Subject}
 	switch {
-	case a.ExitCode != nil && *a.ExitCode != 0:
-		e.outcome = fmt.Sprintf(" (exit code %d)", *a.ExitCode)
-	case a.Status != tools.StatusSuccess:
-		e.outcome = fmt.Sprintf(" (%s)", statusOf(a))
+	case c.ExitCode != nil && *c.ExitCode != 0:
+		e.outcome = fmt.Sprintf(" (exit code %d)", *c.ExitCode)
+	case c.Status != tools.StatusSuccess:
+		e.outcome = fmt.Sprintf(" (%s)", c.statusText())
 	}
 	x.entries = append(x.entries, e)
 }
