@@ -176,7 +176,7 @@ func (c *bedrockConversation) prepare(l requestLimits) (prepared, error) {
 		return prepared{}, err
 	}
 	input := c.base
-	input.InferenceConfig = &types.InferenceConfiguration{MaxTokens: aws.Int32(int32(l.Output))} //nolint:gosec // a quarter of a window at most
+	input.InferenceConfig = &types.InferenceConfiguration{MaxTokens: aws.Int32(int32(l.Output))} //nolint:gosec // a third of a window at most
 	input.AdditionalModelRequestFields = c.thinking(l.Output)
 	for role, content := range speakers(blocks) {
 		input.Messages = append(input.Messages, types.Message{Role: role, Content: content})

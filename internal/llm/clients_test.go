@@ -54,13 +54,14 @@ func TestReservesOfAllSixClients(t *testing.T) {
 	}{
 		{[]string{"anthropic", "bedrock"}, 1000000, 0, 0, 64000},
 		{[]string{"anthropic", "bedrock"}, 1000000, 0, 32000, 32000},
-		{[]string{"anthropic", "bedrock"}, 200000, 0, 0, 50000},
+		{[]string{"anthropic", "bedrock"}, 200000, 0, 0, 64000},
+		{[]string{"anthropic", "bedrock"}, 100000, 0, 0, 33333},
 		{[]string{"anthropic", "bedrock"}, 200000, 20000, 0, 20000},
 		{[]string{"chat", "responses", "codex", "gemini"}, 1000000, 0, 0, 8192},
 		{[]string{"chat", "responses", "codex", "gemini"}, 1000000, 32000, 0, 32000},
 		{[]string{"chat", "responses", "codex", "gemini"}, 1000000, 32000, 16000, 16000},
-		{[]string{"chat", "responses", "codex", "gemini"}, 64000, 64000, 0, 16000},
-		{[]string{"chat", "responses", "codex", "gemini", "anthropic", "bedrock"}, 16384, 0, 0, 4096},
+		{[]string{"chat", "responses", "codex", "gemini"}, 64000, 64000, 0, 21333},
+		{[]string{"chat", "responses", "codex", "gemini", "anthropic", "bedrock"}, 16384, 0, 0, 5461},
 	} {
 		for _, wire := range c.wires {
 			client := clientOf(t, wire, "http://127.0.0.1:1", ClientConfig{ContextWindow: c.window, MaxOutputTokens: c.configured, ModelMaxOutput: c.modelMax})

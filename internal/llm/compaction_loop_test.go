@@ -95,15 +95,17 @@ func TestDecision02_ThresholdIsExactAt90Percent(t *testing.T) {
 	}
 }
 
-func TestDecision03_ReserveIsCappedByModelAndByAQuarterOfTheWindow(t *testing.T) {
+func TestDecision03_ReserveIsCappedByModelAndByAThirdOfTheWindow(t *testing.T) {
 	for _, c := range []struct{ wanted, modelMax, window, want int }{
 		{8192, 0, 128000, 8192},
 		{8192, 0, 32768, 8192},
 		{8192, 4096, 128000, 4096},
-		{64000, 0, 200000, 50000},
+		{64000, 0, 200000, 64000},
+		{64000, 0, 192000, 64000},
+		{64000, 0, 191999, 63999},
 		{64000, 64000, 1000000, 64000},
 		{64000, 32000, 200000, 32000},
-		{64000, 0, 64000, 16000},
+		{64000, 0, 64000, 21333},
 	} {
 		if got := outputReserve(c.wanted, c.modelMax, c.window); got != c.want {
 			t.Errorf("outputReserve(%d, %d, %d) = %d, want %d", c.wanted, c.modelMax, c.window, got, c.want)

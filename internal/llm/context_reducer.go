@@ -31,14 +31,14 @@ func safetyMargin(window int) int {
 }
 
 // outputReserve returns the output to ask for, in tokens: what the client
-// wants, at most what the model can give, at most a quarter of the window, so
+// wants, at most what the model can give, at most a third of the window, so
 // that a large reserve does not eat the budget of a small window.
 func outputReserve(wanted, modelMax, window int) int {
 	reserve := wanted
 	if modelMax > 0 {
 		reserve = min(reserve, modelMax)
 	}
-	return max(1, min(reserve, window/4))
+	return max(1, min(reserve, window/3))
 }
 
 // shouldAutoCompact reports whether an input of estimate tokens has reached 90

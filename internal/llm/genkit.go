@@ -166,7 +166,7 @@ func (c *genkitConversation) prepare(l requestLimits) (prepared, error) {
 // config makes the settings of a request. A one-shot answer thinks as little
 // as the setting allows, so that its output is left for the answer.
 func (c *genkitConversation) config(output int) *genai.GenerateContentConfig {
-	config := &genai.GenerateContentConfig{MaxOutputTokens: int32(output)} //nolint:gosec // a quarter of a window at most
+	config := &genai.GenerateContentConfig{MaxOutputTokens: int32(output)} //nolint:gosec // a third of a window at most
 	effort := c.a.cfg.Effort
 	budget, counted := thinkingBudget(effort)
 	switch {
