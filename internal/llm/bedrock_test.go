@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"keen/internal/llm/apierror"
+	"keen/internal/simulator"
 	"keen/internal/tools"
 )
 
@@ -353,41 +355,91 @@ func TestBedrockPrefersWhatWasConfiguredToTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestBedrockKeyIsABearerOverTLSOnly(t *testing.T) {
+func TestBedrockKeyIsABearerOverTLSAndOnThisMachine(t *testing.T) {
 	bedrockEnvironment(t)
-	var sent []string
-	answers := []http.HandlerFunc{chatReply(401, "application/json", `{"message":"expired"}`), bedrockReply(bedrockAnswer("end_turn", bedrockText(0, "ok")))}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sent = append(sent, r.Header.Get("Authorization"))
-		answers[min(len(sent), len(answers))-1](w, r)
-	})
-	credential := &chatCredential{token: func(rejected string) (string, error) {
-		if rejected == "" {
-			return "old", nil
-		}
-		return "new", nil
-	}}
-	client := func(server *httptest.Server) *Client {
-		return mustClient(t)(NewBedrockClient(t.Context(), ClientConfig{
-			Provider: "test", Model: "model-1", BaseURL: server.URL, ContextWindow: 128000, HTTPClient: server.Client(),
-			Credential: credential, AWS: AWSConfig{Region: "us-east-1"},
-		}))
+	for name, start := range map[string]func(http.Handler) *httptest.Server{"loopback": httptest.NewServer, "TLS": httptest.NewTLSServer} {
+		t.Run(name, func(t *testing.T) {
+			var sent []string
+			answers := []http.HandlerFunc{chatReply(401, "application/json", `{"message":"expired"}`), bedrockReply(bedrockAnswer("end_turn", bedrockText(0, "ok")))}
+			server := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				sent = append(sent, r.Header.Get("Authorization"))
+				answers[min(len(sent), len(answers))-1](w, r)
+			}))
+			defer server.Close()
+			credential := &chatCredential{token: func(rejected string) (string, error) {
+				if rejected == "" {
+					return "old", nil
+				}
+				return "new", nil
+			}}
+			c := mustClient(t)(NewBedrockClient(t.Context(), ClientConfig{
+				Provider: "test", Model: "model-1", BaseURL: server.URL, ContextWindow: 128000, HTTPClient: server.Client(),
+				Credential: credential, AWS: AWSConfig{Region: "us-east-1"},
+			}))
+			if _, _, err := ask(t, c); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"Bearer old", "Bearer new"}, sent); diff != "" {
+				t.Errorf("secrets sent (-want +got):\n%s", diff)
+			}
+		})
 	}
-	plain := httptest.NewServer(handler)
-	defer plain.Close()
-	c := client(plain)
-	_, _, err := ask(t, c)
-	if e := c.adapter.classify(err); e == nil || e.Retryable() || len(sent) != 0 {
-		t.Errorf("over plain HTTP: error %v, sent %v", err, sent)
-	}
-	secure := httptest.NewTLSServer(handler)
-	defer secure.Close()
-	if _, _, err := ask(t, client(secure)); err != nil {
+}
+
+func TestBedrockKeyRunsATurnOnThisMachine(t *testing.T) {
+	bedrockEnvironment(t)
+	server, err := simulator.New(simulator.Options{Script: simulator.NewSequence(read(1), simulator.Text("Done.")), Key: "test-key", Window: 128000})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"Bearer old", "Bearer new"}, sent); diff != "" {
-		t.Errorf("secrets sent (-want +got):\n%s", diff)
+	t.Cleanup(server.Close)
+	for _, base := range []string{server.URL(), strings.Replace(server.URL(), "127.0.0.1", "localhost", 1)} {
+		c := mustClient(t)(NewBedrockClient(t.Context(), ClientConfig{
+			Provider: "test", Model: "model-1", BaseURL: base, ContextWindow: 128000, Credential: testKey("test-key"), Retry: testRetry, AWS: AWSConfig{Region: "us-east-1"},
+		}))
+		if base == server.URL() {
+			wantDone(t, runTurn(t, c, parts(), user(task)))
+			continue
+		}
+		if _, _, err := ask(t, c); err == nil || strings.Contains(err.Error(), "unencrypted") {
+			t.Errorf("%s: %v", base, err) // The script is at its end, which says that the request came.
+		}
 	}
+}
+
+func TestBedrockKeyIsNotSentUnencryptedOverANetwork(t *testing.T) {
+	bedrockEnvironment(t)
+	for _, base := range []string{
+		"http://192.0.2.1", "http://10.0.0.5:8080", "http://bedrock-runtime.us-east-1.amazonaws.com", "http://localhost.example.com",
+		"http://127.0.0.1.example.com", "http://[2001:db8::1]:80", "http://user@192.0.2.1", "http://127.0.0.1@192.0.2.1",
+	} {
+		_, err := NewBedrockClient(t.Context(), ClientConfig{
+			Provider: "test", Model: "model-1", BaseURL: base, ContextWindow: 128000, Credential: testKey("key-1"), AWS: AWSConfig{Region: "us-east-1"},
+		})
+		if err == nil || !strings.Contains(err.Error(), "unencrypted") || !strings.Contains(err.Error(), "https") {
+			t.Errorf("%s: error %v does not say why and what to do", base, err)
+		}
+	}
+	// Address and key may come from the environment, past the configuration.
+	t.Setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "http://192.0.2.1")
+	t.Setenv("AWS_BEARER_TOKEN_BEDROCK", "key-2")
+	for _, credential := range []Credential{nil, testKey("key-1")} {
+		c := mustClient(t)(NewBedrockClient(t.Context(), ClientConfig{
+			Provider: "test", Model: "model-1", ContextWindow: 128000, Credential: credential, HTTPClient: &http.Client{Transport: unreachable{t}}, AWS: AWSConfig{Region: "us-east-1"},
+		}))
+		_, _, err := ask(t, c)
+		if e := c.adapter.classify(err); e == nil || e.Kind != apierror.KindOther || !strings.Contains(e.Error(), "unencrypted") {
+			t.Errorf("credential %v: %v", credential, err)
+		}
+	}
+}
+
+// unreachable is a network that nothing may be sent to.
+type unreachable struct{ t *testing.T }
+
+func (u unreachable) RoundTrip(r *http.Request) (*http.Response, error) {
+	u.t.Errorf("a request was sent to %s", r.URL)
+	return nil, io.ErrUnexpectedEOF
 }
 
 func TestBedrockWithoutCredentialsSaysSoAtOnce(t *testing.T) {

@@ -88,6 +88,30 @@ func TestClientsLeaveRetriesToTheLoop(t *testing.T) {
 	}
 }
 
+func TestNothingIsSentOnToAnotherPlace(t *testing.T) {
+	for _, w := range wiresUnderTest {
+		for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+			var stranger atomic.Int32
+			other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stranger.Add(1) }))
+			var calls atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				calls.Add(1)
+				http.Redirect(w, r, other.URL+r.URL.Path, status)
+			}))
+			client := clientOf(t, w.name, server.URL, ClientConfig{})
+			e := client.adapter.classify(sampleOnce(t, client))
+			server.Close()
+			other.Close()
+			if e == nil || e.Retryable() || e.Provider != w.name {
+				t.Errorf("%s: a redirect with %d is %+v", w.name, status, e)
+			}
+			if calls.Load() != 1 || stranger.Load() != 0 {
+				t.Errorf("%s, %d: %d requests to the server, %d to another", w.name, status, calls.Load(), stranger.Load())
+			}
+		}
+	}
+}
+
 func TestRefusedCredentialIsRenewedOnce(t *testing.T) {
 	for _, w := range wiresUnderTest {
 		if w.name == "bedrock" {

@@ -84,7 +84,7 @@ func baseURLHost(base string) (string, error) {
 func openAIOptions(cfg ClientConfig, base string) []option.RequestOption {
 	opts := []option.RequestOption{
 		option.WithBaseURL(base),
-		option.WithHTTPClient(withCredential(cfg.HTTPClient, cfg.Credential, bearerHeader)),
+		option.WithHTTPClient(withCredential(cfg, bearerHeader)),
 		option.WithMaxRetries(0),
 		option.WithHeader("Accept", "text/event-stream"),
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"keen/internal/llm/apierror"
 )
 
 // credentialTransport puts a fresh secret into each request and, when the
@@ -32,22 +34,46 @@ func apiKeyHeader(name string) func(http.Header, string) {
 	}
 }
 
-// withCredential returns a client that sends requests of base with the secret
-// of a credential; with a nil credential it returns base as it is.
-func withCredential(base *http.Client, credential Credential, apply func(http.Header, string)) *http.Client {
+// withCredential returns a client that sends requests with the secret of the
+// configured credential, if there is one. It follows no redirect to another
+// place.
+func withCredential(cfg ClientConfig, apply func(http.Header, string)) *http.Client {
+	base, credential := cfg.HTTPClient, cfg.Credential
 	if base == nil {
 		base = NewHTTPClient()
 	}
-	if credential == nil {
-		return base
-	}
 	client := *base
+	client.CheckRedirect = stayAtOrigin(cfg.Provider)
+	if credential == nil {
+		return &client
+	}
 	next := base.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
 	client.Transport = credentialTransport{next: next, credential: credential, apply: apply}
 	return &client
+}
+
+// maxRedirects is how often one request is sent on, as in net/http.
+const maxRedirects = 10
+
+// stayAtOrigin refuses redirects to another scheme, host or port: a request
+// carries the secret and the conversation, and both were meant for one server.
+func stayAtOrigin(provider string) func(*http.Request, []*http.Request) error {
+	return func(r *http.Request, via []*http.Request) error {
+		from := via[0].URL
+		refusal := &apierror.Error{Kind: apierror.KindOther, Provider: provider}
+		switch {
+		case r.URL.Scheme != from.Scheme || r.URL.Host != from.Host:
+			refusal.Message = fmt.Sprintf("the server sends requests on to %s://%s, where Keen does not follow; if that is the right address, set it as the base URL", r.URL.Scheme, r.URL.Host)
+		case len(via) >= maxRedirects:
+			refusal.Message = fmt.Sprintf("the server sent the request on %d times; check the base URL", maxRedirects)
+		default:
+			return nil
+		}
+		return refusal
+	}
 }
 
 // RoundTrip implements [http.RoundTripper].

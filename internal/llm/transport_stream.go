@@ -13,7 +13,7 @@ import (
 // streamingClient returns the client that an SDK sends its requests with: each
 // gets the credential's secret, and a success that is no stream is an error.
 func streamingClient(cfg ClientConfig, apply func(http.Header, string)) *http.Client {
-	client := *withCredential(cfg.HTTPClient, cfg.Credential, apply)
+	client := *withCredential(cfg, apply)
 	next := client.Transport
 	if next == nil {
 		next = http.DefaultTransport
