@@ -16,35 +16,100 @@ import (
 const InvalidInputKey = "invalid_json_arguments"
 
 // Registry holds the tools of a session and runs their calls. It is immutable
-// and safe for use by several turns at once.
+// but for what its sources give, and safe for use by several turns at once.
 type Registry struct {
-	tools map[string]Tool
-	specs []Spec
+	tools   map[string]Tool
+	sources []Source
+	around  []Middleware
+	offered func(name string) bool
 }
+
+// Source gives tools that come and go while a session runs, such as those of a
+// server. A tool of a source that is named like another tool is not offered:
+// the registry's own come first, then the sources in their order.
+type Source interface {
+	// Tools returns the present tools. It is called before each turn and for
+	// each call, by several goroutines at once, and returns at once.
+	Tools() []Tool
+}
+
+// Middleware stands around each call: it may look at the call, change it,
+// answer it without next, and look at the result. What it answers is bounded
+// and completed like a tool's result. It must be safe for concurrent use.
+type Middleware func(ctx context.Context, call Call, next func(context.Context, Call) Result) Result
 
 // NewRegistry returns a registry of the given tools. It panics when two have
 // the same name.
 func NewRegistry(list ...Tool) *Registry {
 	r := &Registry{tools: make(map[string]Tool, len(list))}
 	for _, t := range list {
-		spec := t.Spec()
-		if _, taken := r.tools[spec.Name]; taken {
-			panic("tools: two tools are named " + spec.Name)
+		name := t.Spec().Name
+		if _, taken := r.tools[name]; taken {
+			panic("tools: two tools are named " + name)
 		}
-		r.tools[spec.Name] = t
-		r.specs = append(r.specs, spec)
+		r.tools[name] = t
 	}
-	slices.SortFunc(r.specs, func(a, b Spec) int { return strings.Compare(a.Name, b.Name) })
 	return r
+}
+
+// WithSource returns a registry that offers the tools of source too.
+func (r *Registry) WithSource(source Source) *Registry {
+	more := *r
+	more.sources = append(slices.Clone(r.sources), source)
+	return &more
+}
+
+// Around returns a registry whose calls go through m, inside the middleware
+// that is there already.
+func (r *Registry) Around(m Middleware) *Registry {
+	more := *r
+	more.around = append(slices.Clone(r.around), m)
+	return &more
+}
+
+// Only returns a registry of those tools of r whose name keep accepts. It
+// never offers more than r.
+func (r *Registry) Only(keep func(name string) bool) *Registry {
+	less := *r
+	before := r.offered
+	less.offered = func(name string) bool { return (before == nil || before(name)) && keep(name) }
+	return &less
+}
+
+// present returns the tools that are offered now, by name.
+func (r *Registry) present() map[string]Tool {
+	if r == nil {
+		return nil
+	}
+	tools := make(map[string]Tool, len(r.tools))
+	add := func(name string, t Tool) {
+		if _, taken := tools[name]; !taken && (r.offered == nil || r.offered(name)) {
+			tools[name] = t
+		}
+	}
+	for name, t := range r.tools {
+		add(name, t)
+	}
+	for _, source := range r.sources {
+		for _, t := range source.Tools() {
+			name := t.Spec().Name
+			if _, own := r.tools[name]; !own {
+				add(name, t)
+			}
+		}
+	}
+	return tools
 }
 
 // Specs describes the tools, sorted by name so that equal registries make
 // byte-equal requests. A nil registry has none.
 func (r *Registry) Specs() []Spec {
-	if r == nil {
-		return nil
+	var specs []Spec
+	for _, t := range r.present() {
+		specs = append(specs, t.Spec())
 	}
-	return slices.Clone(r.specs)
+	slices.SortFunc(specs, func(a, b Spec) int { return strings.Compare(a.Name, b.Name) })
+	return specs
 }
 
 // Run runs one call and returns its one result, whatever happens: unknown
@@ -67,11 +132,23 @@ func (r *Registry) Run(ctx context.Context, call Call, report func(Progress)) (r
 	if err := ctx.Err(); err != nil {
 		return CancelledResult(call)
 	}
+	next := func(ctx context.Context, call Call) Result { return r.runTool(ctx, call, report) }
+	if r != nil {
+		for _, m := range slices.Backward(r.around) {
+			inner := next
+			next = func(ctx context.Context, call Call) Result { return m(ctx, call, inner) }
+		}
+	}
+	return next(ctx, call)
+}
+
+// runTool runs the tool of a call and makes its ending a result.
+func (r *Registry) runTool(ctx context.Context, call Call, report func(Progress)) Result {
 	tool, err := r.find(call)
 	if err != nil {
 		return Result{Status: StatusError, Output: err.Error(), Display: Display{Summary: "refused"}}
 	}
-	result, err = tool.Run(ctx, call.Input, report)
+	result, err := tool.Run(ctx, call.Input, report)
 	switch {
 	case err == nil && result.Status == "":
 		result.Status = StatusSuccess
@@ -99,10 +176,7 @@ func CancelledResult(call Call) Result {
 }
 
 func (r *Registry) find(call Call) (Tool, error) {
-	var tool Tool
-	if r != nil {
-		tool = r.tools[call.Name]
-	}
+	tool := r.lookUp(call.Name)
 	if tool == nil {
 		return nil, fmt.Errorf("there is no tool named %q; the tools are: %s", call.Name, r.names())
 	}
@@ -116,13 +190,37 @@ func (r *Registry) find(call Call) (Tool, error) {
 	return tool, nil
 }
 
+// lookUp returns the tool of a name, nil when none is offered.
+func (r *Registry) lookUp(name string) Tool {
+	switch {
+	case r == nil || r.offered != nil && !r.offered(name):
+		return nil
+	case r.tools[name] != nil:
+		return r.tools[name]
+	}
+	for _, source := range r.sources {
+		for _, t := range source.Tools() {
+			if t.Spec().Name == name {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// maxNames bounds the list of tools in an error, in names.
+const maxNames = 40
+
 func (r *Registry) names() string {
-	if r == nil || len(r.specs) == 0 {
+	var names []string
+	for _, s := range r.Specs() {
+		names = append(names, s.Name)
+	}
+	if len(names) == 0 {
 		return "none"
 	}
-	names := make([]string, len(r.specs))
-	for i, s := range r.specs {
-		names[i] = s.Name
+	if len(names) > maxNames {
+		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNames)
 	}
 	return strings.Join(names, ", ")
 }

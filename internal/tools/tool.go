@@ -71,6 +71,9 @@ type Result struct {
 	ExitCode *int
 	// Display is for the screen only; it is never sent to the model.
 	Display Display
+	// State is what the session has to remember of the call, such as the
+	// list of what is left to do. It is stored with the step.
+	State []State
 	// Duration is the time the tool ran, waiting for permission included.
 	Duration time.Duration
 }
@@ -81,6 +84,15 @@ type Display struct {
 	Summary string
 	// Diff is a unified diff of the file the tool changed, or empty.
 	Diff string
+}
+
+// State is something that a session remembers beside its conversation. A later
+// one of the same name takes the place of an earlier one.
+type State struct {
+	// Name says whose it is, such as "todo".
+	Name string
+	// Value is valid JSON; null takes the state away.
+	Value json.RawMessage
 }
 
 // Progress is a piece of output that a running tool shows before it ends.
