@@ -19,6 +19,7 @@
 package session
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -56,15 +57,20 @@ const (
 	// Text as it was typed, Output, ExitCode. It is shown, but the model
 	// never sees it.
 	KindCommand Kind = "command"
-	// KindCleared empties both the conversation and the screen.
+	// KindCleared empties both the conversation and the screen, and takes all
+	// state away.
 	KindCleared Kind = "cleared"
+	// KindState is what the session remembers beside the conversation, such
+	// as the list of what is left to do: Name, State. A later one takes the
+	// place of an earlier one of the same name. See [States].
+	KindState Kind = "state"
 )
 
 // known reports whether this version can read events of the kind.
 func (k Kind) known() bool {
 	switch k {
 	case KindSessionStarted, KindSessionForked, KindSessionRenamed, KindUserMessage,
-		KindAssistantTurn, KindCompactionApplied, KindCommand, KindCleared:
+		KindAssistantTurn, KindCompactionApplied, KindCommand, KindCleared, KindState:
 		return true
 	}
 	return false
@@ -134,6 +140,11 @@ type Event struct {
 	// DurationMS is how long the work took, in milliseconds.
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
+	// Name says whose state it is.
+	Name string `json:"name,omitempty"`
+	// State is any JSON value; null takes the state away.
+	State json.RawMessage `json:"state,omitempty"`
+
 	// Status is the line that stays on the screen after a compaction.
 	Status string `json:"status,omitempty"`
 	// Transcript is what a compaction showed on the screen.
@@ -144,6 +155,9 @@ type Event struct {
 func (e Event) check() error {
 	if !e.Kind.known() {
 		return fmt.Errorf("unknown event kind %q", e.Kind)
+	}
+	if e.Kind == KindState && (e.Name == "" || !json.Valid(e.State)) {
+		return errors.New("a state needs a name and a JSON value")
 	}
 	if e.Kind == KindCompactionApplied && len(e.Messages) == 0 {
 		return errors.New("a compaction needs the messages that replace the conversation")

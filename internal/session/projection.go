@@ -1,6 +1,8 @@
 package session
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 
 	"keen/internal/llm"
@@ -30,6 +32,24 @@ func BuildConversation(events []Event) []llm.Message {
 		}
 	}
 	return slices.Clip(history)
+}
+
+// States folds events into what the session remembers beside its conversation,
+// by name. The result shares nothing with the events.
+func States(events []Event) map[string]json.RawMessage {
+	states := make(map[string]json.RawMessage)
+	for _, e := range events {
+		switch {
+		case e.Kind == KindCleared:
+			clear(states)
+		case e.Kind != KindState:
+		case bytes.Equal(bytes.TrimSpace(e.State), []byte("null")):
+			delete(states, e.Name)
+		default:
+			states[e.Name] = slices.Clone(e.State)
+		}
+	}
+	return states
 }
 
 // TotalUsage sums what providers reported over a session, compactions

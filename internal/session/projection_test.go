@@ -1,7 +1,10 @@
 package session_test
 
 import (
+	"encoding/json"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"keen/internal/llm"
 	"keen/internal/session"
@@ -110,4 +113,32 @@ func TestTotalUsageSumsTurnsAndCompactions(t *testing.T) {
 	want := &llm.Usage{InputTokens: 1110, OutputTokens: 6, CacheReadTokens: 7}
 	diff(t, session.TotalUsage(events), want)
 	diff(t, events[0].Usage, &llm.Usage{InputTokens: 10, OutputTokens: 1})
+}
+
+func TestStatesKeepsTheLatestOfEachName(t *testing.T) {
+	store := newStore(t)
+	log := create(t, store)
+	state := func(name, value string) session.Event {
+		return session.Event{Kind: session.KindState, Name: name, State: json.RawMessage(value)}
+	}
+	appendEvents(t, log, user("one"), state("todo", `["a"]`), state("mode", `"plan"`), state("todo", `["a","b"]`), state("mode", `null`))
+	events, _, err := store.Load(log.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]json.RawMessage{"todo": json.RawMessage(`["a","b"]`)}
+	if diff := cmp.Diff(want, session.States(events)); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	if got := session.BuildConversation(events); len(got) != 1 {
+		t.Errorf("conversation = %v, want no state in it", got)
+	}
+	if got := session.States(append(events, session.Event{Kind: session.KindCleared})); len(got) != 0 {
+		t.Errorf("states after a clear = %v, want none", got)
+	}
+	for name, e := range map[string]session.Event{"without a name": state("", `1`), "that is no JSON": state("x", `{`), "without a value": {Kind: session.KindState, Name: "x"}} {
+		if err := log.Append(e); err == nil {
+			t.Errorf("a state %s was stored", name)
+		}
+	}
 }

@@ -142,7 +142,9 @@ func TestMiddlewareMayAnswerAndChangeACall(t *testing.T) {
 	if got := say(r, "b"); got.Output != "a ran" || got.Tool != "b" {
 		t.Errorf("b = %+v", got)
 	}
-	panicking := r.Around(func(context.Context, tools.Call, func(context.Context, tools.Call) tools.Result) tools.Result { panic("oops") })
+	panicking := r.Around(func(context.Context, tools.Call, func(context.Context, tools.Call) tools.Result) tools.Result {
+		panic("oops")
+	})
 	if got := say(panicking, "b"); got.Status != tools.StatusError || !strings.Contains(got.Output, "crashed") {
 		t.Errorf("a middleware that panics = %+v", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"keen/internal/cli/repl/appstate"
 	"keen/internal/llm"
 	"keen/internal/session"
+	"keen/internal/tools"
 )
 
 // Turn is one turn as a front end lives through it: it folds the events of the
@@ -48,6 +49,8 @@ func (t *Turn) Fold(e llm.StreamEvent) []session.Event {
 	switch e.Type {
 	case llm.StreamEventTypeStepStarted:
 		return t.steps()
+	case llm.StreamEventTypeToolEnded:
+		return states(e.Tool.Result.State)
 	case llm.StreamEventTypeAutoCompactionFailed:
 		t.handler.AddUsage(e.AutoCompaction.Usage)
 	case llm.StreamEventTypeAutoCompactionApplied:
@@ -66,6 +69,15 @@ func (t *Turn) steps() []session.Event {
 	}
 	t.stored = len(t.handler.memory)
 	return []session.Event{t.event(session.OutcomeStep, fresh)}
+}
+
+// states makes the session events of what a call left to remember.
+func states(list []tools.State) []session.Event {
+	var events []session.Event
+	for _, s := range list {
+		events = append(events, session.Event{Kind: session.KindState, Name: s.Name, State: s.Value})
+	}
+	return events
 }
 
 // finish ends the turn: what it did becomes part of the application state.
