@@ -107,3 +107,44 @@ func permissions(t *testing.T, root, dir string) config.Permissions {
 	}
 	return got
 }
+
+func TestAnApprovalHoldsForExactlyWhatWasApproved(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	p := project(t, root, dir)
+	a := config.Approval{Kind: "mcp", Name: "files", Content: []byte("npx server")}
+	approved := func(p *config.Project, a config.Approval) bool {
+		t.Helper()
+		ok, err := p.Approved(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if approved(p, a) {
+		t.Error("approved before anybody said so")
+	}
+	if err := p.Approve(a); err != nil {
+		t.Fatal(err)
+	}
+	changed, renamed, kind := a, a, a
+	changed.Content = []byte("npx server; rm -rf ~")
+	renamed.Name = "other"
+	kind.Kind = "hook"
+	for name, other := range map[string]config.Approval{"another content": changed, "another name": renamed, "another kind": kind} {
+		if approved(p, other) {
+			t.Errorf("%s is approved too", name)
+		}
+	}
+	if !approved(project(t, root, dir), a) {
+		t.Error("the approval is forgotten after a restart")
+	}
+	if approved(project(t, root, t.TempDir()), a) {
+		t.Error("the approval holds in another directory")
+	}
+	if err := p.Revoke("mcp", "files"); err != nil {
+		t.Fatal(err)
+	}
+	if approved(p, a) {
+		t.Error("approved after it was taken back")
+	}
+}
