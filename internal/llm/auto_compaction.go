@@ -15,6 +15,8 @@ type AutoCompactRequest struct {
 	// History is canonical history with its raw outputs. System messages in
 	// it are left out. It is not changed.
 	History []Message
+	// Attachments stand beside the summary in the replacement.
+	Attachments []Attachment
 	// SessionID is passed on to the requests.
 	SessionID string
 	// Budget returns the most that one request may have, in tokens of
@@ -53,7 +55,7 @@ func AutoCompact(ctx context.Context, client LLMClient, r AutoCompactRequest) (A
 	if err != nil {
 		return AutoCompactResult{Usage: s.usage}, fmt.Errorf("compact: %w", err)
 	}
-	return AutoCompactResult{Replacement: []Message{newCompactedMessage(summary, task)}, Usage: s.usage}, nil
+	return AutoCompactResult{Replacement: []Message{newCompactedMessage(summary, task).with(r.Attachments)}, Usage: s.usage}, nil
 }
 
 // summariser sends compaction requests and collects their summaries.
@@ -232,6 +234,9 @@ func estimateMessages(messages []Message) int {
 			continue
 		}
 		tokens += token.Estimate(m.Content)
+		for _, a := range m.Attachments {
+			tokens += token.Estimate(a.Text)
+		}
 		for _, a := range m.ToolActivities {
 			tokens += token.Estimate(string(a.Input)) + token.Estimate(historicalToolResult(a))
 		}

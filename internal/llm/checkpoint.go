@@ -100,12 +100,15 @@ func (t *turn) compact(ctx context.Context, cause compactionCause) error {
 		return compaction.ErrNothing
 	}
 	forced := cause == compactForced
+	if err := t.announceCompaction(ctx, cause); err != nil {
+		return err
+	}
 	t.guard.begin(largestOutput(t.history))
 	child, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t.emit(StreamEvent{Type: StreamEventTypeAutoCompactionStarted, AutoCompaction: &AutoCompactionEvent{Cancel: cancel, Forced: forced}})
 	result, err := AutoCompact(child, t.c, AutoCompactRequest{
-		History: t.history, SessionID: t.opts.SessionID, Budget: t.c.CompactionBudget,
+		History: t.history, Attachments: t.attachments(), SessionID: t.opts.SessionID, Budget: t.c.CompactionBudget,
 	})
 	var conv conversation
 	if err == nil {
@@ -124,7 +127,34 @@ func (t *turn) compact(ctx context.Context, cause compactionCause) error {
 	t.emit(StreamEvent{Type: StreamEventTypeAutoCompactionApplied, AutoCompaction: &AutoCompactionEvent{
 		Forced: forced, Replacement: result.Replacement, Usage: result.Usage,
 	}})
+	if t.opts.Companion != nil {
+		t.opts.Companion.CompactionEnded(ctx, t.compactionInfo(cause))
+	}
 	return nil
+}
+
+// announceCompaction tells the companion of a compaction. Its objection counts
+// for a proactive one.
+func (t *turn) announceCompaction(ctx context.Context, cause compactionCause) error {
+	if t.opts.Companion == nil {
+		return nil
+	}
+	err := t.opts.Companion.CompactionStarting(ctx, t.compactionInfo(cause))
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	text := fmt.Sprintf("The context was not compacted: %v", err)
+	if cause == compactForced {
+		text = fmt.Sprintf("The context is compacted although it was objected to (%v): the next request does not fit without.", err)
+	}
+	if text != t.objection {
+		t.objection = text
+		t.emit(StreamEvent{Type: StreamEventTypeNotice, Text: text})
+	}
+	if cause == compactForced {
+		return nil
+	}
+	return err
 }
 
 // estimate is the size of the next request, unreduced, in tokens.
@@ -136,7 +166,7 @@ func (t *turn) estimate() int {
 // there can be: system prompt, tools, the task and a short summary.
 func (t *turn) leastAfterCompaction() int {
 	task, _ := retainedTask(t.history)
-	conv, err := t.start([]Message{newCompactedMessage("", task)})
+	conv, err := t.start([]Message{newCompactedMessage("", task).with(t.attachments())})
 	if err != nil {
 		return 0
 	}

@@ -51,6 +51,8 @@ type StreamOptions struct {
 	// DisableAutoCompaction switches automatic compaction off; a request
 	// that does not fit then ends the turn.
 	DisableAutoCompaction bool
+	// Companion goes along with the turn; nil for none.
+	Companion Companion
 }
 
 // ClientConfig is what every provider client is made from.

@@ -43,7 +43,7 @@ func conversationOf(history []Message) []compaction.Entry {
 	for _, m := range history {
 		switch m.Role {
 		case RoleUser:
-			conversation = append(conversation, entryOfUser(m))
+			conversation = append(append(conversation, entryOfUser(m)), attachedTo(m)...)
 		case RoleAssistant:
 			m.inOrder(func(text string, activities []HistoricalToolActivity) {
 				conversation = append(conversation, compaction.Entry{
@@ -64,6 +64,21 @@ func entryOfUser(m Message) compaction.Entry {
 		return compaction.Entry{Speaker: compaction.SpeakerUser, Summary: m.Compaction.Summary, Text: m.Compaction.Task}
 	}
 	return compaction.Entry{Speaker: compaction.SpeakerUser, Text: m.Content}
+}
+
+// attachedTo is what stood beside a message of the user, for the summary to
+// take from. What stood beside an earlier summary is attached again instead.
+func attachedTo(m Message) []compaction.Entry {
+	if m.Compaction != nil {
+		return nil
+	}
+	var entries []compaction.Entry
+	for _, a := range m.Attachments {
+		entries = append(entries, compaction.Entry{
+			Speaker: compaction.SpeakerKeen, Text: "Attached to the message of the user: " + a.Name + "\n\n" + a.Text,
+		})
+	}
+	return entries
 }
 
 func callsOf(activities []HistoricalToolActivity) []compaction.Call {

@@ -106,6 +106,9 @@ type turn struct {
 	// attempted is the step count at which the last proactive compaction was
 	// attempted, plus one: the same history is not compacted twice.
 	attempted int
+	// objection is what the user was last told about an objection of the
+	// companion.
+	objection string
 }
 
 // emit hands an event to the consumer, who reads until the channel is closed.

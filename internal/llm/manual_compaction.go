@@ -11,6 +11,9 @@ import (
 type ManualCompactRequest struct {
 	// History is canonical history; system messages in it are left out.
 	History []Message
+	// Companion is told of the compaction, may object to it, and says what
+	// stands beside the summary; nil for none.
+	Companion Companion
 	// Hint is what the user wants the summary to focus on, may be empty.
 	Hint string
 	// SessionID is passed on to the requests.
@@ -28,6 +31,14 @@ type ManualCompactRequest struct {
 // The replacement is one synthetic user message with the summary; no task is
 // retained. Errors are those of [AutoCompact].
 func ManualCompact(ctx context.Context, client LLMClient, r ManualCompactRequest, emit func(StreamEvent)) (AutoCompactResult, error) {
+	info := CompactionInfo{SessionID: r.SessionID, ContextTokens: estimateMessages(r.History)}
+	var attachments []Attachment
+	if r.Companion != nil {
+		if err := r.Companion.CompactionStarting(ctx, info); err != nil {
+			return AutoCompactResult{}, fmt.Errorf("compact: %w", err)
+		}
+		attachments = boundAttachments(r.Companion.Attachments(), r.Budget()/attachmentShare)
+	}
 	s := summariser{client: client, sessionID: r.SessionID, forward: emit}
 	check := func(summary string) error {
 		return checkSummary(summary, r.History, newManualReplacement(summary))
@@ -36,7 +47,12 @@ func ManualCompact(ctx context.Context, client LLMClient, r ManualCompactRequest
 	if err != nil {
 		return AutoCompactResult{Usage: s.usage}, fmt.Errorf("compact: %w", err)
 	}
-	return AutoCompactResult{Replacement: []Message{newManualReplacement(summary)}, Usage: s.usage}, nil
+	replacement := []Message{newManualReplacement(summary).with(attachments)}
+	if r.Companion != nil {
+		info.ContextTokens = estimateMessages(replacement)
+		r.Companion.CompactionEnded(ctx, info)
+	}
+	return AutoCompactResult{Replacement: replacement, Usage: s.usage}, nil
 }
 
 // newManualReplacement makes the one message that replaces a history after a

@@ -32,6 +32,10 @@ type Message struct {
 	// left, nil elsewhere. Content is then the wrapper made from it; the
 	// parts are kept so that nobody has to parse them out of the text.
 	Compaction *CompactedContext `json:"compaction,omitempty"`
+	// Attachments stand beside a user message in a request, behind its text
+	// and never in it: Content stays exactly what the user or a compaction
+	// said.
+	Attachments []Attachment `json:"attachments,omitempty"`
 	// Nudge marks a user message that Keen wrote by itself to make the model
 	// go on. It is never taken for the user's latest message.
 	Nudge bool `json:"nudge,omitempty"`
@@ -102,6 +106,7 @@ func (m Message) Clone() Message {
 		c := *m.Compaction
 		m.Compaction = &c
 	}
+	m.Attachments = slices.Clone(m.Attachments)
 	return m
 }
 

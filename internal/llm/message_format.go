@@ -50,12 +50,13 @@ func formatHistory(history []Message) []entry {
 
 // userText is what a user message says in a request. The wrapper of a
 // compaction claims to hold the most recent user message; where a newer one
-// follows, it says that it was so then.
+// follows, it says that it was so then. Attachments stand behind the text.
 func userText(m Message, superseded bool) string {
-	if m.Compaction == nil || !superseded {
-		return m.Content
+	text := m.Content
+	if m.Compaction != nil && superseded {
+		text = compaction.Superseded(text)
 	}
-	return compaction.Superseded(m.Content)
+	return withAttachments(text, m.Attachments)
 }
 
 // lastUserIndex returns the index of the most recent message that the user

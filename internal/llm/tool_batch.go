@@ -15,9 +15,11 @@ func (t *turn) runBatch(ctx context.Context, answer step) {
 	results := make([]tools.Result, 0, len(answer.Calls))
 	message := Message{Role: RoleAssistant, Content: answer.Text}
 	for _, call := range answer.Calls {
-		result := t.runCall(ctx, call)
-		results = append(results, result)
-		message.ToolActivities = append(message.ToolActivities, Activity(call, result, len(answer.Text)))
+		results = append(results, t.runCall(ctx, call))
+	}
+	t.addNews(results)
+	for i, call := range answer.Calls {
+		message.ToolActivities = append(message.ToolActivities, Activity(call, results[i], len(answer.Text)))
 	}
 	t.conv.appendResults(results)
 	t.history = append(t.history, message)

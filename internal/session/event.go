@@ -42,7 +42,7 @@ const (
 	KindSessionForked Kind = "session_forked"
 	// KindSessionRenamed gives the session a Title; empty takes it away.
 	KindSessionRenamed Kind = "session_renamed"
-	// KindUserMessage is what the user said: Text.
+	// KindUserMessage is what the user said: Text, Shown, Attachments.
 	KindUserMessage Kind = "user_message"
 	// KindAssistantTurn is what the assistant said and did since the last
 	// user message or checkpoint: Messages, one a step, with nudges between
@@ -122,6 +122,10 @@ type Event struct {
 
 	// Text is the user's message, or a command as it was typed.
 	Text string `json:"text,omitempty"`
+	// Shown is what the user typed, where Text was made from it.
+	Shown string `json:"shown,omitempty"`
+	// Attachments stand beside the user's message.
+	Attachments []llm.Attachment `json:"attachments,omitempty"`
 	// Output is what a command printed. Whoever appends it bounds it.
 	Output string `json:"output,omitempty"`
 	// ExitCode is the exit code of a command, nil for what has none.

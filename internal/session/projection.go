@@ -18,7 +18,7 @@ func BuildConversation(events []Event) []llm.Message {
 	for _, e := range events {
 		switch e.Kind {
 		case KindUserMessage:
-			history = append(history, llm.Message{Role: llm.RoleUser, Content: e.Text})
+			history = append(history, llm.Message{Role: llm.RoleUser, Content: e.Text, Attachments: slices.Clone(e.Attachments)})
 		case KindAssistantTurn:
 			history = append(history, llm.WithoutRawOutput(e.Messages)...)
 		case KindCompactionApplied:

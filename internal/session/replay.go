@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,7 +62,7 @@ func Replay(events []Event) []ReplayItem {
 	for _, e := range events {
 		switch e.Kind {
 		case KindUserMessage:
-			items = append(items, ReplayItem{Kind: ReplayUser, Time: e.Time, Text: e.Text})
+			items = append(items, ReplayItem{Kind: ReplayUser, Time: e.Time, Text: cmp.Or(e.Shown, e.Text)})
 		case KindAssistantTurn:
 			items = appendTurn(items, e)
 		case KindCompactionApplied:

@@ -134,13 +134,13 @@ func (m *Model) startCompact(hint string) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.stream.generation++
 	m.compaction = compactionState{mode: compactionManual, cancel: cancel, text: new(strings.Builder)}
-	generation, state, client, journal := m.stream.generation, m.state, m.client, m.journal
+	generation, state, client, journal, companion := m.stream.generation, m.state, m.client, m.journal, m.options.Companion
 	run := &compactRun{events: make(chan llm.StreamEvent)}
 	m.compaction.begin(m.markdown)
 	start := func() tea.Msg {
 		go func() {
 			defer close(run.events)
-			o := appstate.CompactOptions{Hint: hint, SessionID: journal.id()}
+			o := appstate.CompactOptions{Hint: hint, SessionID: journal.id(), Companion: companion}
 			run.result, run.err = state.StreamCompact(ctx, client, o, func(e llm.StreamEvent) {
 				select {
 				case run.events <- e:

@@ -41,6 +41,8 @@ type HeadlessRun struct {
 	Registry *tools.Registry
 	State    *appstate.AppState
 	Log      Appender
+	// Companion goes along with the turn; nil for none.
+	Companion llm.Companion
 	// SessionID names the session in the result and in requests.
 	SessionID string
 	// Model names the model in the result and in the session.
@@ -105,7 +107,7 @@ func (r *HeadlessRun) Run(ctx context.Context, prompt string) (HeadlessResult, e
 	}
 	r.State.AddUser(prompt)
 	start := time.Now()
-	events, err := r.Client.StreamChat(ctx, r.State.Request(), r.Registry, llm.StreamOptions{SessionID: r.SessionID})
+	events, err := r.Client.StreamChat(ctx, r.State.Request(), r.Registry, llm.StreamOptions{SessionID: r.SessionID, Companion: r.Companion})
 	if err != nil {
 		return HeadlessResult{}, err
 	}

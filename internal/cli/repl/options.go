@@ -110,6 +110,8 @@ type Options struct {
 	// NewState makes the state of a session from its stored conversation; it
 	// may read files. Required.
 	NewState func(history []llm.Message) *appstate.AppState
+	// Companion goes along with all turns and compactions; nil for none.
+	Companion llm.Companion
 	// Sessions stores the conversations. Required.
 	Sessions Sessions
 	// Config is the configuration. Required.

@@ -106,12 +106,12 @@ func (m *Model) startTurn(prompt string) tea.Cmd {
 	}
 	m.live.reset()
 	m.transcript.mark()
-	generation, journal, client, registry := m.stream.generation, m.journal, m.client, m.registry
+	generation, journal, client, registry, companion := m.stream.generation, m.journal, m.client, m.registry, m.options.Companion
 	request := m.state.Request()
 	start := func() tea.Msg {
 		err := journal.append(session.Event{Kind: session.KindUserMessage, Text: prompt})
 		msg := streamStartedMsg{generation: generation, storeErr: err}
-		msg.events, msg.err = client.StreamChat(ctx, request, registry, llm.StreamOptions{SessionID: journal.id()})
+		msg.events, msg.err = client.StreamChat(ctx, request, registry, llm.StreamOptions{SessionID: journal.id(), Companion: companion})
 		return msg
 	}
 	return tea.Batch(start, m.work(workingText))

@@ -14,6 +14,10 @@ var wrapperTags = []string{"compacted_context", "last_user_message"}
 // wrapper too, lest a summary copies them.
 var transcriptTags = append([]string{"keen_"}, wrapperTags...)
 
+// Quote returns a text with all tags that Keen gives a meaning to made plain
+// text, so that it can stand beside them.
+func Quote(s string) string { return neutraliseTags(s, transcriptTags) }
+
 // neutraliseTags returns s with every tag of one of the names made plain text:
 // its "<" becomes "&lt;". Opening and closing tags are found in any case, with
 // attributes, with spaces or invisible characters in them, and with other

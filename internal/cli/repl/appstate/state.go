@@ -10,6 +10,7 @@ package appstate
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"keen/internal/llm"
 )
@@ -45,8 +46,8 @@ func (s *AppState) Request() []llm.Message {
 }
 
 // AddUser adds a message of the user.
-func (s *AppState) AddUser(text string) {
-	s.history = append(s.history, llm.Message{Role: llm.RoleUser, Content: text})
+func (s *AppState) AddUser(text string, attachments ...llm.Attachment) {
+	s.history = append(s.history, llm.Message{Role: llm.RoleUser, Content: text, Attachments: slices.Clone(attachments)})
 }
 
 // FinishTurn adds the messages of a turn that is complete. Raw tool output is
@@ -87,6 +88,8 @@ type CompactOptions struct {
 	Hint string
 	// SessionID is for request metadata.
 	SessionID string
+	// Companion is that of the session's turns; nil for none.
+	Companion llm.Companion
 }
 
 // StreamCompact compacts the history on the user's command. The events of the
@@ -97,6 +100,6 @@ func (s *AppState) StreamCompact(ctx context.Context, client Compacter, o Compac
 		return llm.AutoCompactResult{}, ErrNothingToCompact
 	}
 	return llm.ManualCompact(ctx, client, llm.ManualCompactRequest{
-		History: s.Messages(), Hint: o.Hint, SessionID: o.SessionID, Budget: client.CompactionBudget,
+		History: s.Messages(), Hint: o.Hint, SessionID: o.SessionID, Companion: o.Companion, Budget: client.CompactionBudget,
 	}, emit)
 }
