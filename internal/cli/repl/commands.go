@@ -69,13 +69,39 @@ func isCommand(text string) bool {
 	return len(name) > 1 && name[0] == '/' && !strings.ContainsAny(name[1:], "/.\n")
 }
 
-func takesArgument(name string) bool {
-	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == name })
-	return i >= 0 && commands()[i].args != ""
+// commands are the program's own commands and those that rooms add. One that is
+// named like an earlier one is left out.
+func (m *Model) commands() []command {
+	list := commands()
+	known := func(name string) bool {
+		return slices.ContainsFunc(list, func(c command) bool { return c.name == name })
+	}
+	for _, c := range m.options.Commands {
+		if known(c.Name) {
+			continue
+		}
+		extra := command{name: c.Name, args: c.Args, help: c.Help, run: func(m *Model, arg string) tea.Cmd { return m.runExtra(c, arg) }}
+		if c.WhileBusy {
+			extra.when = always
+		}
+		list = append(list, extra)
+	}
+	for _, c := range m.promptCommands() {
+		if !known(c.Name) {
+			list = append(list, command{name: c.Name, args: c.Args, help: c.Help})
+		}
+	}
+	return list
 }
 
-func commandItems() []widgets.Item {
-	list := commands()
+func (m *Model) takesArgument(name string) bool {
+	list := m.commands()
+	i := slices.IndexFunc(list, func(c command) bool { return c.name == name })
+	return i >= 0 && list[i].args != ""
+}
+
+func (m *Model) commandItems() []widgets.Item {
+	list := m.commands()
 	items := make([]widgets.Item, len(list))
 	for i, c := range list {
 		items[i] = widgets.Item{Text: strings.TrimSpace(c.name + " " + c.args), Detail: c.help, Value: c.name}
@@ -83,10 +109,15 @@ func commandItems() []widgets.Item {
 	return items
 }
 
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	return word
+}
+
 // runCommand does what a command says.
 func (m *Model) runCommand(text string) tea.Cmd {
 	name, arg, _ := strings.Cut(text, " ")
-	list := commands()
+	list := m.commands()
 	i := slices.IndexFunc(list, func(c command) bool { return c.name == name })
 	switch {
 	case i < 0:
@@ -104,7 +135,7 @@ func (m *Model) runCommand(text string) tea.Cmd {
 
 func (m *Model) help(string) tea.Cmd {
 	section := render.HelpSection{Title: "Commands"}
-	for _, c := range commands() {
+	for _, c := range m.commands() {
 		section.Entries = append(section.Entries, render.HelpEntry{Name: strings.TrimSpace(c.name + " " + c.args), Text: c.help})
 	}
 	m.say(blockNote, render.HelpTable(m.theme, []render.HelpSection{section, {Title: "Keys", Entries: []render.HelpEntry{

@@ -51,7 +51,7 @@ func (m *Model) complete() tea.Cmd {
 	opened := !m.completer.Visible() || trigger.Sign != m.trigger.Sign
 	m.trigger = trigger
 	if trigger.Sign == '/' {
-		m.completer.Open(commandItems(), trigger.Query)
+		m.completer.Open(m.commandItems(), trigger.Query)
 		return nil
 	}
 	if opened {
@@ -107,7 +107,7 @@ func (m *Model) handleCompleterKey(key tea.KeyPressMsg) (tea.Cmd, bool) {
 		}
 		m.editor.Complete(m.trigger, sign+event.Item.Value)
 		m.completer.Close()
-		if m.trigger.Sign == '/' && key.Keystroke() == "enter" && !takesArgument(event.Item.Value) {
+		if m.trigger.Sign == '/' && key.Keystroke() == "enter" && !m.takesArgument(event.Item.Value) {
 			return m.handleEditor(key), true
 		}
 		return nil, true

@@ -152,7 +152,7 @@ func (m *Model) submit(text string) tea.Cmd {
 	switch {
 	case strings.HasPrefix(trimmed, "!") && len(trimmed) > 1:
 		return tea.Batch(remember, m.runShell(strings.TrimSpace(trimmed[1:])))
-	case isCommand(trimmed):
+	case isCommand(trimmed) && !m.isPromptCommand(firstWord(trimmed)):
 		return tea.Batch(remember, m.runCommand(trimmed))
 	case m.busy():
 		m.enqueue(text)

@@ -41,6 +41,8 @@ type HeadlessRun struct {
 	Registry *tools.Registry
 	State    *appstate.AppState
 	Log      Appender
+	// Prepare makes the message of the prompt; nil sends it as it is.
+	Prepare Prepare
 	// Companion goes along with the turn; nil for none.
 	Companion llm.Companion
 	// SessionID names the session in the result and in requests.
@@ -102,10 +104,17 @@ func (r HeadlessResult) Err() error { return r.err }
 // the turn could not start or the result could not be printed; how the turn
 // itself ended is in the result.
 func (r *HeadlessRun) Run(ctx context.Context, prompt string) (HeadlessResult, error) {
-	if err := r.Log.Append(session.Event{Kind: session.KindUserMessage, Text: prompt}); err != nil {
+	message, err := r.Prepare.prepare(ctx, prompt)
+	for _, note := range message.Notes {
+		r.warn("%s", note)
+	}
+	if err != nil {
+		return HeadlessResult{}, err
+	}
+	if err := r.Log.Append(message.event(prompt)); err != nil {
 		return HeadlessResult{}, fmt.Errorf("store the prompt: %w", err)
 	}
-	r.State.AddUser(prompt)
+	r.State.AddUser(message.Text, message.Attachments...)
 	start := time.Now()
 	events, err := r.Client.StreamChat(ctx, r.State.Request(), r.Registry, llm.StreamOptions{SessionID: r.SessionID, Companion: r.Companion})
 	if err != nil {

@@ -112,6 +112,13 @@ type Options struct {
 	NewState func(history []llm.Message) *appstate.AppState
 	// Companion goes along with all turns and compactions; nil for none.
 	Companion llm.Companion
+	// Prepare makes the message for what the user typed; nil sends it as it
+	// is. Commands are added to the program's own; PromptCommands lists those
+	// that Prepare makes a message of, nil for none. It is called from Update
+	// and returns at once.
+	Prepare        Prepare
+	Commands       []Command
+	PromptCommands func() []CommandInfo
 	// Sessions stores the conversations. Required.
 	Sessions Sessions
 	// Config is the configuration. Required.

@@ -207,6 +207,8 @@ func (m *Model) handleResult(msg tea.Msg) tea.Cmd {
 		return m.handleEdited(msg)
 	case outcomeMsg:
 		return m.handleOutcome(msg)
+	case commandDoneMsg:
+		return m.handleCommandDone(msg.result)
 	case notificationExpiredMsg:
 		m.notice.expire(msg)
 	case leaveExpiredMsg:

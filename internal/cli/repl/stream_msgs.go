@@ -17,7 +17,8 @@ type activeStream struct {
 	// known as such.
 	generation int
 	turn       *Turn
-	// cancel interrupts the turn.
+	// ctx is the turn's, and cancel interrupts it.
+	ctx    context.Context
 	cancel context.CancelFunc
 	// interrupted says that the user asked for that.
 	interrupted bool
@@ -62,6 +63,8 @@ type (
 // whether it was one. Messages of an earlier turn change nothing.
 func (m *Model) handleStream(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
+	case preparedMsg:
+		return m.handlePrepared(msg), true
 	case streamStartedMsg:
 		return m.handleStarted(msg), true
 	case streamEventsMsg:
@@ -96,25 +99,37 @@ func (m *Model) warnOnce(err error) {
 	m.warn("The session cannot be written; Keen goes on in memory. " + err.Error())
 }
 
-// startTurn sends a prompt.
-func (m *Model) startTurn(prompt string) tea.Cmd {
-	m.state.AddUser(prompt)
+// startTurn makes a message of what the user typed and sends it.
+func (m *Model) startTurn(typed string) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.stream = activeStream{
-		generation: m.stream.generation + 1, cancel: cancel, started: m.now(),
+		generation: m.stream.generation + 1, ctx: ctx, cancel: cancel, started: m.now(),
 		turn: NewTurn(m.state, m.choice.Name),
 	}
 	m.live.reset()
 	m.transcript.mark()
-	generation, journal, client, registry, companion := m.stream.generation, m.journal, m.client, m.registry, m.options.Companion
+	if m.options.Prepare == nil {
+		return tea.Batch(m.beginTurn(typed, Prompt{Text: typed}), m.work(workingText))
+	}
+	generation, prepare := m.stream.generation, m.options.Prepare
+	return tea.Batch(m.work(workingText), func() tea.Msg {
+		prompt, err := prepare.prepare(ctx, typed)
+		return preparedMsg{generation: generation, typed: typed, prompt: prompt, err: err}
+	})
+}
+
+// beginTurn sends the message that was made of what the user typed.
+func (m *Model) beginTurn(typed string, prompt Prompt) tea.Cmd {
+	m.state.AddUser(prompt.Text, prompt.Attachments...)
+	ctx, generation := m.stream.ctx, m.stream.generation
+	journal, client, registry, companion := m.journal, m.client, m.registry, m.options.Companion
 	request := m.state.Request()
-	start := func() tea.Msg {
-		err := journal.append(session.Event{Kind: session.KindUserMessage, Text: prompt})
+	return func() tea.Msg {
+		err := journal.append(prompt.event(typed))
 		msg := streamStartedMsg{generation: generation, storeErr: err}
 		msg.events, msg.err = client.StreamChat(ctx, request, registry, llm.StreamOptions{SessionID: journal.id(), Companion: companion})
 		return msg
 	}
-	return tea.Batch(start, m.work(workingText))
 }
 
 func (m *Model) handleStarted(msg streamStartedMsg) tea.Cmd {
