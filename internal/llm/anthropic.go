@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
@@ -283,7 +282,7 @@ func (a *anthropicAdapter) classify(err error) *apierror.Error {
 			raw.Status = 0
 		}
 		if e.Response != nil {
-			raw.RetryAfter = apierror.RetryAfter(e.Response.Header, time.Now())
+			raw.Header = e.Response.Header
 		}
 	}
 	return classifySDK(err, raw)

@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/document"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"keen/internal/llm/apierror"
 	"keen/internal/llm/token"
@@ -214,9 +212,10 @@ func (c *bedrockConversation) thinking(output int) document.Interface {
 
 // sample sends a request and records the answer when it is whole.
 func (c *bedrockConversation) sample(ctx context.Context, input *bedrockruntime.ConverseStreamInput, emit func(delta)) (step, error) {
+	ctx, refused := withRefusal(ctx)
 	out, err := c.a.client.ConverseStream(ctx, input)
 	if err != nil {
-		return step{}, err
+		return step{}, refused.explain(err)
 	}
 	stream := out.GetStream()
 	var r bedrockReader
@@ -318,12 +317,9 @@ func (a *bedrockAdapter) classify(err error) *apierror.Error {
 	if errors.As(err, &e) {
 		raw.Code, raw.Message = e.ErrorCode(), e.ErrorMessage()
 	}
-	var response *smithyhttp.ResponseError
-	if errors.As(err, &response) {
-		raw.Status = response.HTTPStatusCode()
-		if response.Response != nil {
-			raw.RetryAfter = apierror.RetryAfter(response.Response.Header, time.Now())
-		}
+	var refused *responseError
+	if errors.As(err, &refused) {
+		raw.Status, raw.Body, raw.Header = refused.status, refused.body, refused.header
 	}
 	return classifySDK(err, raw)
 }

@@ -191,6 +191,7 @@ func (c *genkitConversation) config(output int) *genai.GenerateContentConfig {
 // sample sends a request and records the answer when it is whole.
 func (c *genkitConversation) sample(ctx context.Context, request *ai.ModelRequest, emit func(delta)) (step, error) {
 	reasoning := 0
+	ctx, refused := withRefusal(ctx)
 	response, err := c.a.model.Generate(ctx, request, func(_ context.Context, chunk *ai.ModelResponseChunk) error {
 		for _, p := range chunk.Content {
 			switch {
@@ -207,7 +208,7 @@ func (c *genkitConversation) sample(ctx context.Context, request *ai.ModelReques
 	case ctx.Err() != nil:
 		return step{}, ctx.Err()
 	case err != nil:
-		return step{}, err
+		return step{}, refused.explain(err)
 	case response.FinishReason == "":
 		return step{}, errCutStream
 	case malformed(finishReason(response)):
@@ -332,11 +333,12 @@ func (a *genkitAdapter) classify(err error) *apierror.Error {
 		if details, err := json.Marshal(e.Details); err == nil {
 			raw.Body = `{"details":` + string(details) + `}`
 		}
-		if d, ok := googlegenai.RetryDelay(err); ok {
-			raw.RetryAfter = d
-		}
 	case errors.As(err, &own):
 		raw.Message = own.Message
+	}
+	var refused *responseError
+	if errors.As(err, &refused) {
+		raw.Status, raw.Body, raw.Header = refused.status, refused.body, refused.header
 	}
 	classified := classifySDK(err, raw)
 	var unsent *url.Error

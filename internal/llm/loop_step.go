@@ -207,17 +207,22 @@ func (t *turn) shortenOutput(r *recovery, e *apierror.Error, before int) bool {
 }
 
 // lowerOutput takes in that the model does not give as much output as was
-// asked for.
+// asked for: the limit that is stated, or else half of what was refused.
 func (t *turn) lowerOutput(e *apierror.Error) bool {
 	before := t.c.sizes().Output
-	output := before / 2
-	if e.Limit > 0 && e.Limit < before {
+	output, stated := before/2, e.Limit > 0 && e.Limit < before
+	if stated {
 		output = e.Limit
 	}
 	if output < minOutput {
 		return false
 	}
 	t.c.learned.lowerOutput(output)
+	text := fmt.Sprintf("%s refused an output limit of %d tokens for %s; Keen asks for %d from now on.", t.c.provider, before, t.c.model, output)
+	if stated {
+		text = fmt.Sprintf("%s gives at most %d output tokens for %s, not %d; Keen asks for no more from now on.", t.c.provider, output, t.c.model, before)
+	}
+	t.emit(StreamEvent{Type: StreamEventTypeNotice, Text: text})
 	return true
 }
 

@@ -5,27 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"keen/internal/llm/apierror"
 )
-
-// maxErrorBody is how much of the body of an error is looked at, in bytes.
-const maxErrorBody = 64 << 10
-
-// responseError is a response that is no answer. It keeps what tells the
-// meaning, and not the request, which holds the secret.
-type responseError struct {
-	status int
-	header http.Header
-	body   string
-}
-
-func (e *responseError) Error() string {
-	return fmt.Sprintf("the server answered %d %s", e.status, http.StatusText(e.status))
-}
 
 // requestError makes the error of a request that was not answered with
 // success. The SDK's own is not enough: it loses status and body when the
@@ -52,8 +36,7 @@ func classifyOpenAIError(provider string, err error) *apierror.Error {
 	)
 	switch {
 	case errors.As(err, &refused):
-		raw.Status, raw.Body = refused.status, refused.body
-		raw.RetryAfter = apierror.RetryAfter(refused.header, time.Now())
+		raw.Status, raw.Body, raw.Header = refused.status, refused.body, refused.header
 	case errors.As(err, &inStream):
 		raw.Status, raw.Body = http.StatusOK, string(inStream.Event.Data)
 	}

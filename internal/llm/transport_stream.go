@@ -34,8 +34,12 @@ type streamGuard struct {
 // RoundTrip implements [http.RoundTripper].
 func (g streamGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := g.next.RoundTrip(r)
-	if err != nil || resp.StatusCode >= http.StatusMultipleChoices {
-		return resp, err
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		keepRefusal(r.Context(), resp)
+		return resp, nil
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {

@@ -1,11 +1,13 @@
 package repl
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"keen/internal/llm"
+	"keen/internal/llm/apierror"
 	"keen/internal/tools"
 )
 
@@ -88,8 +90,18 @@ func NewStreamHandler() *StreamHandler {
 	return &StreamHandler{said: new(strings.Builder), now: time.Now}
 }
 
+// retryText says what a turn waits for, and for how long where that is long
+// enough to be read.
 func retryText(r *llm.RetryInfo) string {
-	return fmt.Sprintf("Retrying (attempt %d)...", r.Attempt)
+	if r.Delay < time.Second {
+		return fmt.Sprintf("Retrying (attempt %d)...", r.Attempt)
+	}
+	wait := (r.Delay + time.Second - 1).Truncate(time.Second)
+	var e *apierror.Error
+	if errors.As(r.Err, &e) && (e.Kind == apierror.KindRateLimit || e.Kind == apierror.KindRateLimitTokens) {
+		return fmt.Sprintf("Rate limit: waiting %v (attempt %d)...", wait, r.Attempt)
+	}
+	return fmt.Sprintf("Retrying in %v (attempt %d)...", wait, r.Attempt)
 }
 
 // Handle takes in one event. Compaction events are the business of the front

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // minOutputRoom is the smallest output, in tokens, that lowering the output
@@ -39,15 +40,11 @@ func (e *Error) Retryable() bool {
 	case KindTransient:
 		return true
 	case KindRateLimit:
-		return !e.PerDay
+		return !e.Period.long()
 	case KindRateLimitTokens:
-		return !e.PerDay && !e.overRate()
+		return !e.Period.long() && !e.overRate()
 	}
 	return false
-}
-
-func (e *Error) rateLimited() bool {
-	return e.Kind == KindRateLimit || e.Kind == KindRateLimitTokens
 }
 
 // overRate reports whether one request alone is over a limit on tokens in a
@@ -62,7 +59,7 @@ func (e *Error) Advice() string {
 	case KindAuth:
 		return e.authAdvice()
 	case KindQuota:
-		return "The credit, plan or entitlement of this account is used up. Top it up or wait for its reset, or choose another provider or model."
+		return e.quotaAdvice()
 	case KindRateLimit, KindRateLimitTokens:
 		return e.rateAdvice()
 	case KindMaxOutput:
@@ -97,12 +94,50 @@ func (e *Error) rateAdvice() string {
 	switch {
 	case e.overRate():
 		return fmt.Sprintf("One request alone is over the account's limit of %d tokens, so waiting does not help. Lower --context-window to below it, or raise the account's tier.", e.Limit)
-	case e.PerDay:
-		return "The limit of the day is reached. Go on tomorrow, raise the account's tier, or choose another model."
+	case e.Period.long():
+		return fmt.Sprintf("The limit of the %s is reached. %s, raise the account's tier, or choose another model.", e.Period, e.goOn())
+	case e.RetryAfter >= longWait:
+		return e.goOn() + ", raise the account's tier, or choose another model."
 	case e.Kind == KindRateLimitTokens:
 		return "Too many tokens in a short time. Wait a little; if it happens often, lower --context-window or raise the account's tier."
 	}
 	return "Too many requests in a short time. Wait a little, or raise the account's tier."
+}
+
+func (e *Error) quotaAdvice() string {
+	const used = "The credit, plan or entitlement of this account is used up. "
+	if e.Period.long() || e.RetryAfter >= longWait {
+		return used + "Top it up, " + strings.ToLower(e.goOn()) + ", or choose another provider or model."
+	}
+	return used + "Top it up or wait for its reset, or choose another provider or model."
+}
+
+// longWait is a wait that is worth naming.
+const longWait = 2 * time.Minute
+
+// goOn says when to go on, as far as that is known.
+func (e *Error) goOn() string {
+	switch {
+	case e.RetryAfter >= longWait:
+		return "Go on in " + roughly(e.RetryAfter)
+	case e.Period == PeriodDay:
+		return "Go on tomorrow"
+	case e.Period.long():
+		return "Go on next " + string(e.Period)
+	}
+	return "Go on later"
+}
+
+// roughly writes a long span for people.
+func roughly(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		return fmt.Sprintf("about %d days", (d+day/2)/day)
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("about %d hours", (d+time.Hour/2)/time.Hour)
+	}
+	return fmt.Sprintf("about %d minutes", (d+time.Minute/2)/time.Minute)
 }
 
 func (e *Error) transientAdvice() string {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // Classification reads an error in a fixed order, because the texts of
@@ -27,7 +29,7 @@ func Classify(r Raw) *Error {
 	if errors.As(r.Err, &done) {
 		return done
 	}
-	e := &Error{Provider: r.Provider, Status: r.Status, RetryAfter: r.RetryAfter, Err: r.Err}
+	e := &Error{Provider: r.Provider, Status: r.Status, Err: r.Err}
 	if errors.Is(r.Err, context.Canceled) {
 		e.Kind, e.Message = KindCancelled, "cancelled"
 		return e
@@ -44,13 +46,12 @@ func Classify(r Raw) *Error {
 		e.Message = cmp.Or(http.StatusText(r.Status), "the server gave no reason")
 	}
 	e.takeNumbers(ev)
-	if e.RetryAfter == 0 {
-		switch e.Kind {
-		case KindRateLimit, KindRateLimitTokens, KindTransient, KindQuota:
-			e.RetryAfter = ev.retryAfter()
-		}
+	switch e.Kind {
+	case KindRateLimit, KindRateLimitTokens, KindQuota:
+		e.RetryAfter, e.Period = ev.retryAfter(), ev.period()
+	case KindTransient:
+		e.RetryAfter = ev.retryAfter()
 	}
-	e.PerDay = e.rateLimited() && ev.perDay()
 	return e
 }
 
@@ -76,9 +77,9 @@ func (ev *evidence) kind() Kind {
 		return KindOther
 	case ev.saysPayloadTooLarge():
 		return KindPayloadTooLarge
-	case ev.matches(rules().maxOutput) && !ev.matches(rules().window):
+	case ev.refusesOutput():
 		return KindMaxOutput
-	case ev.matches(rules().overflow):
+	case ev.saysOverflow():
 		return KindContextOverflow
 	case ev.saysTransient():
 		return KindTransient
@@ -93,12 +94,36 @@ func (ev *evidence) saysQuota() bool {
 	case ev.status >= 500:
 		// An outage of a billing service is no unpaid bill.
 		return false
-	case ev.status == http.StatusPaymentRequired, ev.hasCode(KindQuota), ev.matches(rules().quota):
+	case ev.status == http.StatusPaymentRequired:
 		return true
+	case ev.waitsForMinute():
+		// Whatever else it says about plans and quotas.
+		return false
+	case ev.hasCode(KindQuota), ev.matches(rules().quota):
+		return true
+	case !ev.matches(rules().currentQuota):
+		return false
 	}
-	// Google says "current quota" of a limit by the minute as well, and adds
+	// Providers say "current quota" of a limit by the minute as well, and add
 	// when it is over.
-	return ev.matches(rules().currentQuota) && (ev.retryAfter() == 0 || ev.perDay() || ev.matches(rules().noQuota))
+	period := ev.period()
+	return period.long() || ev.matches(rules().noQuota) || period != PeriodMinute && ev.retryAfter() == 0 && !ev.throttled()
+}
+
+// waitsForMinute reports whether the limit counts by the minute and the server
+// says when it is over.
+func (ev *evidence) waitsForMinute() bool {
+	return ev.retryAfter() > 0 && ev.period() == PeriodMinute && !ev.matches(rules().noQuota) &&
+		(ev.status == http.StatusTooManyRequests || ev.hasCode(KindRateLimit))
+}
+
+// throttled reports whether a code says that requests come too fast, such as
+// Throttling.AllocationQuota. Names of a whole class of errors say nothing.
+func (ev *evidence) throttled() bool {
+	return slices.ContainsFunc(ev.codes, func(code string) bool {
+		kind, special := strings.CutPrefix(squash(code), "throttling")
+		return special && kind != "" && kind != "exception"
+	})
 }
 
 func (ev *evidence) saysRateLimit() bool {
@@ -125,10 +150,14 @@ func (ev *evidence) saysPayloadTooLarge() bool {
 		// One string is too long: of use only when it is content.
 		return ev.hasContentParam()
 	}
-	if ev.matches(rules().overflow) {
+	if ev.saysOverflow() {
 		return false
 	}
 	return ev.status == http.StatusRequestEntityTooLarge || ev.hasCode(KindPayloadTooLarge) || ev.matches(rules().payload)
+}
+
+func (ev *evidence) saysOverflow() bool {
+	return ev.matches(rules().overflow) || ev.refusesToCut()
 }
 
 func (ev *evidence) saysTransient() bool {

@@ -504,13 +504,13 @@ func TestWaitIsReadFromTheBody(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.body, e.RetryAfter, tt.want)
 		}
 	}
-	e := Classify(Raw{Status: 429, Body: "try again in 18s", RetryAfter: time.Second})
+	e := Classify(Raw{Status: 429, Body: "try again in 18s", Header: http.Header{"Retry-After": {"1"}}})
 	if e.RetryAfter != time.Second {
 		t.Errorf("the header does not win: %v", e.RetryAfter)
 	}
 }
 
-func TestParseRetryAfter(t *testing.T) {
+func TestHeadersSayHowLongToWait(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	tests := []struct {
 		name, key, value string
@@ -530,11 +530,11 @@ func TestParseRetryAfter(t *testing.T) {
 	for _, tt := range tests {
 		h := http.Header{}
 		h.Set(tt.key, tt.value)
-		if got := RetryAfter(h, now); got != tt.want {
+		if got := askedByHeaders(h, now); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	if got := RetryAfter(http.Header{"Retry-After": {"30"}, "Retry-After-Ms": {"1200"}}, now); got != 1200*time.Millisecond {
+	if got := askedByHeaders(http.Header{"Retry-After": {"30"}, "Retry-After-Ms": {"1200"}}, now); got != 1200*time.Millisecond {
 		t.Errorf("milliseconds do not win: %v", got)
 	}
 }

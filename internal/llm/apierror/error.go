@@ -12,6 +12,7 @@ package apierror
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -48,6 +49,23 @@ const (
 	KindOther Kind = "other"
 )
 
+// Period is a span that limits count by.
+type Period string
+
+// The periods.
+const (
+	PeriodMinute Period = "minute"
+	PeriodHour   Period = "hour"
+	PeriodDay    Period = "day"
+	PeriodWeek   Period = "week"
+	PeriodMonth  Period = "month"
+)
+
+// long reports whether waiting for the next period is useless in a turn.
+func (p Period) long() bool {
+	return p == PeriodDay || p == PeriodWeek || p == PeriodMonth
+}
+
 // Error is a classified error of a provider. It wraps
 // [ErrContextWindowExceeded] when its kind is [KindContextOverflow].
 type Error struct {
@@ -67,9 +85,9 @@ type Error struct {
 	Used, Limit, Input, Output int
 	// RetryAfter is how long the server asked to wait, 0 when it did not.
 	RetryAfter time.Duration
-	// PerDay says that a rate limit counts by the day, so that a wait of
-	// minutes is useless.
-	PerDay bool
+	// Period is the span that a rate limit or a quota counts by, empty where
+	// the server does not say.
+	Period Period
 	// Err is the error of the SDK, may be nil.
 	Err error
 }
@@ -109,7 +127,9 @@ type Raw struct {
 	Code, Type, Param, Message string
 	// Body is the raw body or stream event, may be empty.
 	Body string
-	// RetryAfter is taken from the headers.
-	RetryAfter time.Duration
-	Err        error
+	// Header is that of the answer, nil where there is none.
+	Header http.Header
+	// Now is when the answer came; the zero time means just now.
+	Now time.Time
+	Err error
 }

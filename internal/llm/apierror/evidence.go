@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,8 +39,10 @@ type evidence struct {
 	html  bool
 	// promptTokens and contextTokens are the fields of llama.cpp.
 	promptTokens, contextTokens int
-	wait                        time.Duration
-	decoded                     int
+	// wait is how long a header or a field asks to wait, now when it came.
+	wait    time.Duration
+	now     time.Time
+	decoded int
 }
 
 // errorText is one message of an error.
@@ -50,7 +53,11 @@ type errorText struct {
 }
 
 func gatherEvidence(r Raw) *evidence {
-	ev := &evidence{status: r.Status}
+	ev := &evidence{status: r.Status, now: r.Now}
+	if ev.now.IsZero() {
+		ev.now = time.Now()
+	}
+	ev.wait = askedByHeaders(r.Header, ev.now)
 	for _, code := range []string{r.Code, r.Type} {
 		ev.addCode(code)
 	}
@@ -62,6 +69,9 @@ func gatherEvidence(r Raw) *evidence {
 	slices.SortStableFunc(ev.texts, func(a, b errorText) int { return cmp.Compare(b.depth, a.depth) })
 	if ev.status < 400 {
 		ev.status = max(ev.status, ev.statedStatus())
+	}
+	if ev.status == http.StatusTooManyRequests {
+		ev.wait = cmp.Or(ev.wait, resetByHeaders(r.Header, ev.now))
 	}
 	return ev
 }
@@ -164,7 +174,7 @@ func (ev *evidence) walk(value any, depth int) {
 }
 
 func (ev *evidence) walkObject(v map[string]any, depth int) {
-	for _, key := range []string{"code", "type", "__type", "status", "status_code", "reason", "error_code", "errorCode", "error_type", "quotaId"} {
+	for _, key := range []string{"code", "type", "__type", "status", "status_code", "reason", "error_code", "errorCode", "error_type", "quotaId", "quota_limit", "limit_source"} {
 		switch code := v[key].(type) {
 		case string:
 			ev.addCode(code)
@@ -174,6 +184,10 @@ func (ev *evidence) walkObject(v map[string]any, depth int) {
 	}
 	if param, ok := v["param"].(string); ok {
 		ev.addParam(param)
+		if strings.Contains(param, " ") {
+			// Some relays put the message there.
+			ev.addText(param, depth)
+		}
 	}
 	if response, ok := v["response"].(map[string]any); ok {
 		ev.walk(response["error"], depth+1)
@@ -186,14 +200,7 @@ func (ev *evidence) walkObject(v map[string]any, depth int) {
 	}
 	ev.promptTokens = cmp.Or(ev.promptTokens, intField(v, "n_prompt_tokens"))
 	ev.contextTokens = cmp.Or(ev.contextTokens, intField(v, "n_ctx"))
-	for _, key := range []string{"retryDelay", "retry_after", "retry_after_seconds", "resets_in_seconds"} {
-		switch wait := v[key].(type) {
-		case string:
-			ev.wait = cmp.Or(ev.wait, parseSpan(wait))
-		case json.Number:
-			ev.wait = cmp.Or(ev.wait, seconds(wait.String(), time.Second))
-		}
-	}
+	ev.waitField(v, ev.now)
 }
 
 func intField(v map[string]any, key string) int {
@@ -280,11 +287,6 @@ func (ev *evidence) hasContentParam() bool {
 func (ev *evidence) saysOverloaded() bool {
 	return ev.matches(rules().overloaded) ||
 		slices.ContainsFunc(ev.codes, func(code string) bool { return strings.Contains(squash(code), "overloaded") })
-}
-
-func (ev *evidence) perDay() bool {
-	return ev.matches(rules().day) ||
-		slices.ContainsFunc(ev.codes, func(code string) bool { return strings.Contains(squash(code), "perday") })
 }
 
 // normalise makes a text easy to match: lower case, no quotes, single spaces,

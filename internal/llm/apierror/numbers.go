@@ -25,33 +25,36 @@ func compileNumberRules() numberRules {
 	return numberRules{
 		overflow: numberRule{
 			used: compileNumbers(
-				`n_keep: #`, `first # tokens`,
+				`n_?keep(?: is| was| of)?\W{1,4}#`, `keep #`, `to keep \(#\)`, `keep\w* \(#\)`, `first # tokens`, `from # (?:tokens )?(?:down )?to (?:\w+ ){0,2}?\d+`, `current(?:ly)?:? (?:\w+ ){0,2}?#`,
 				`requested (?:about |a total of |up to )?# tokens`, `total of (?:at least )?#`, `resulted in # tokens`,
-				`too long:? \(?#`, `token count:? (?:is |of )?\(?#`, `(?:contains|has) # tokens`, `requested: #`,
+				`too long:? \(?#`, `model: # tokens`, `token count:? (?:is |of )?\(?#`, `(?:contains|has) # tokens`, `requested: #`,
 				`tokens \(#\)`, `length \(?(?:of )?# (?:tokens )?\)?exceed`, `(?:request|input|prompt) \(# tokens`, `length \(#`, `\(length #`,
 				`(?:prompt|input|request) is # tokens`, `current length is #`, `received #`, `input tokens #`,
 				`length #`, `# > #`,
 			),
 			limit: compileNumbers(
-				`\d+ \+ \d+ > #`, `> # maximum`, `n_ctx: #`,
+				`\d+ \+ \d+ > #`, `> # maximum`, `n_?ctx(?: is| was| of)?\W{1,4}#`, `[>=] (?:ctx|context) \(?#`, `as the (?:context|window) \(#`,
 				`context (?:length|window|size|limit)(?: limit)?(?: is| of|:)?(?: only| at most)? \(?#`,
 				`max(?:imum)? (?:(?:allowed|supported|input|prompt|model|sequence|token) )+(?:length|size|limit|tokens)(?: is| of|:)? \(?#`,
-				`maximum number of tokens allowed \(#`, `model maximum \(#`, `max_seq_len \(#`,
+				`maximum number of tokens allowed \(#`, `model maximum \(#`, `max_seq_len \(?#`,
 				`model token limit: #`, `# maximum context`, `model limit \(# tokens`,
 				`limit(?: of| is|:)? #`, `(?:up to|at most) #`, `should be \[\d+, ?#\]`,
 				`<= #`, `(?:can|must|may|should)(?:not| not) exceed (?:the total tokens limit )?#`, `less than # tokens`,
-				`max size: #`, `\d > #`,
+				`max size: #`, `max tokens of #`, `\d > #`,
+				`(?:required|requested|available|target|remaining)(?: \w+){0,3}? \(?#(?: tokens|\)|$)`, `(?:down to|fit|to|below|under|within|into) (?:\w+ ){0,3}?\(?# tokens`,
 			),
 		},
 		maxOutput: numberRule{
 			used: compileNumbers(
-				`too large: #`, `(?:but |whereas you )?(?:got|provided) #`, `current value: #`, maxTokensParam+`: # >`,
-				`value of #`, maxTokensParam+`=#`,
+				`too large: #`, `(?:but |whereas you )?(?:got|provided) #`, `current value: #`, maxTokensParam+`: # (?:>|is not)`,
+				`value of #`, maxTokensParam+`=#`, maxTokensParam+` \(#\)`, `(?:set to|received|given:|asked for|requested:?) #`, `# were requested`,
+				`tokens \(#\) (?:is |are )?(?:exceed|above|more|greater|larger)`, `(?:output|completion|size) of #`, `requested #`, `: # (?:is|exceeds)`,
 			),
 			limit: compileNumbers(
-				`(?:at most|up to) #`, `\[\d+, ?#\]`, `<= #`, `less than or equal to #`, `between \d+ and #`, `> #`,
-				`limit (?:of|is) #`, `max_total_tokens=#`, `cannot exceed #`, `range is from \d+ (?:\(\w+\) )?to #`,
-				`maximum(?: \w+){0,6}:? #`,
+				`(?:at most|up to) #`, `\[\d+, ?#\]`, `<= #`, `(?:less|lower)(?: than)? or equal to #`, `between \d+ and #`, `> #`, `\d+ ?/ ?#`,
+				`limit (?:of|is) #`, `max_total_tokens=#`, `(?:cannot|not) exceed #`, `range is from \d+ (?:\(\w+\) )?to #`, `(?:allowed|range):? \d+ ?- ?#`,
+				`maximum(?: \w+){0,6}:? \(?#`, `(?:limited to|allowed:?|max limit|no more than) #`, `only (?:\w+ ){0,2}#`, `(?:larger|higher|greater|more|bigger) than #`,
+				`can (?:generate|produce|output|return|give|write) \(?#`, `limit:? \(?#`, `\b# or less`,
 			),
 		},
 		quota: numberRule{

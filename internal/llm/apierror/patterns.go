@@ -87,11 +87,14 @@ func isGenericCode(code string) bool {
 // ruleSet is the compiled wordings. It is never changed.
 type ruleSet struct {
 	auth, quota, currentQuota, noQuota, deadline, overloaded *regexp.Regexp
-	rate, tokenRate, requestRate, anyTokens, day             *regexp.Regexp
-	permanent, payload, maxOutput, window, overflow          *regexp.Regexp
+	rate, tokenRate, requestRate, anyTokens                  *regexp.Regexp
+	permanent, payload, overflow                             *regexp.Regexp
 	transient, forbidden, contentParam                       *regexp.Regexp
-	statusText, retryIn, span, thousands, htmlTitle, htmlTag *regexp.Regexp
+	statusText, thousands, htmlTitle, htmlTag                *regexp.Regexp
 	missingModel, contentFilter, exclusive                   *regexp.Regexp
+	truncation                                               truncationRules
+	output                                                   outputRules
+	wait                                                     waitRules
 	numbers                                                  numberRules
 }
 
@@ -110,18 +113,20 @@ var rules = sync.OnceValue(func() *ruleSet {
 			`reached your (\S+ ){0,2}spend(ing)? limit`, `(weekly|monthly) (\S+ )?limit`, `payment required`,
 			`quota (has been |is )?(exhausted|used up)`, `account is overdue`, `in arrears`, `余额不足`, `欠费`,
 		),
-		currentQuota: anyOf(`exceeded your current (api )?quota`),
-		noQuota:      anyOf(`limit: 0\b`),
-		deadline:     anyOf(`context deadline exceeded`, `client\.timeout`),
-		overloaded:   anyOf(`\boverloaded\b`),
-		rate:         anyOf(`rate[ _-]?limit`, `too many requests`, `throttl`, `限流`),
+		currentQuota: anyOf(
+			`exceeded (your|the) (\w+ ){0,2}quota`, `\bquota (limit )?(has been |was |is )?(exceeded|reached)`, `(out of|run out of|used up) (\w+ ){0,3}quota`,
+			`小时的?使用上限`,
+		),
+		noQuota:    anyOf(`limit: 0\b`),
+		deadline:   anyOf(`context deadline exceeded`, `client\.timeout`),
+		overloaded: anyOf(`\boverloaded\b`),
+		rate:       anyOf(`rate[ _-]?limit`, `too many requests`, `throttl`, `限流`),
 		tokenRate: anyOf(
 			`tokens? per (minute|min|day|hour|second)`, `\bt(pm|pd)\b`, `tokens/(min|day)`, `token rate limit`,
 			`too many tokens\b.{0,40}\bwait`,
 		),
 		requestRate: anyOf(`requests? per (minute|min|day|hour|second)`, `\br(pm|pd|ps)\b`, `requests/(min|day)`),
 		anyTokens:   anyOf(`\btokens?\b`, `_token_count`),
-		day:         anyOf(`per day`, `\b[rt]pd\b`, `\bdaily\b`, `per-day`),
 		// Settings of the server and limits of other interfaces, which come
 		// with a status or words that suggest something else.
 		permanent: anyOf(`batch size`, `tokens per request`, `more system memory`),
@@ -130,27 +135,12 @@ var rules = sync.OnceValue(func() *ruleSet {
 			`request (body |payload )?(size )?exceeds the (maximum|limit|max)`, `exceeds the maximum (request |body |payload )?size`,
 			`length less than or equal to \d{6}`, `(maximum|max) (request|body|payload) (body )?size`, `limit on max bytes`,
 		),
-		maxOutput: anyOf(
-			maxTokensParam+`.{0,120}?(must be|should be|is too|valid range|supported range|less than|greater than|between|above maximum|exceed|at most|cannot|<=|>)`,
-			`(invalid|range of) `+maxTokensParam,
-			`supports (only )?(up to|at most) \d+ (completion|output) tokens`,
-			`maximum (allowed )?number of (allowed )?(output|completion) tokens`,
-			`maximum tokens you requested exceeds`,
-		),
-		// A text about output that states the window is about both.
-		window: anyOf(
-			`context (length|window|size|limit)`, `(input|inputs|prompt) tokens`, `max_seq_len`,
-			maxTokensParam+`.{0,12} ?must be .{0,40}got -\d`,
-		),
 		overflow:  overflowWordings(),
 		transient: anyOf(transientWordings...),
 		forbidden: anyOf(`country`, `region`, `location`, `moderation`, `flagged`, `content polic`, `safety`),
 		contentParam: regexp.MustCompile(
 			`^input$|(content|output|arguments|text|instructions)(\[\d+\])?$`),
-		statusText: regexp.MustCompile(`^(?:error code: |http(?:/[\d.]+)? |status )?([45]\d\d)\b`),
-		retryIn: regexp.MustCompile(
-			`(?:try again|retry|available) (?:in|after) (?:about )?((?:\d+(?:\.\d+)? ?[a-z]*,? ?(?:and )?)+)`),
-		span:         regexp.MustCompile(`(\d+(?:\.\d+)?) ?([a-z]*)`),
+		statusText:   regexp.MustCompile(`^(?:error code: |http(?:/[\d.]+)? |status )?([45]\d\d)\b`),
 		thousands:    regexp.MustCompile(`(?:^|[^\w\[.,])\d{1,3}(?:,\d{3})+\b`),
 		htmlTitle:    regexp.MustCompile(`(?is)<title[^>]*>([^<]*)`),
 		htmlTag:      regexp.MustCompile(`(?is)<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>`),
@@ -158,13 +148,13 @@ var rules = sync.OnceValue(func() *ruleSet {
 		contentFilter: anyOf(
 			`content management policy`, `content[ _]?(policy|filter)`, `moderation`, `flagged`, `inappropriate content`,
 			`data_inspection_failed`, `safety (policy|system|reasons)`, `usage polic`),
-		exclusive: anyOf(`\(exclusive\)`),
-		numbers:   compileNumberRules(),
+		exclusive:  anyOf(`\(exclusive\)`),
+		truncation: compileTruncationRules(),
+		output:     compileOutputRules(),
+		wait:       compileWaitRules(),
+		numbers:    compileNumberRules(),
 	}
 })
-
-// maxTokensParam matches the names of the parameter that limits the output.
-const maxTokensParam = `max_?(?:completion_|output_?|new_)?tokens\b`
 
 // overflowWordings matches what says that the input, or input and output, does
 // not fit the window.
@@ -192,6 +182,8 @@ func overflowWordings() *regexp.Regexp {
 		`too many (input |prompt )?tokens`, `tokens in request more than max tokens`,
 		`exceed(s|ed)? max message tokens`, `tokens? (length )?exceed(s|ed)? (the )?model`,
 		`input tokens \d+ (cannot|must not|can not) exceed`,
+		`(prompt|input|sequence|request)( length| size)?( \S+){0,4} (greater|larger|longer|bigger|more) than (the )?(\S+ ){0,3}?(max_seq_len|max_model_len|n_ctx|context)`,
+		`max tokens of \d+ exceeded`,
 		`current length is \d+ while limit is \d+`, `max size: \d+ tokens`,
 		`超长`, `上下文.{0,12}超`, `超.{0,12}上下文`,
 	)

@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // classifyTransport recognises errors of the network by their types. It
@@ -97,73 +93,4 @@ func transportMessage(err error) string {
 		err = u.Err
 	}
 	return clipMessage(err.Error())
-}
-
-// maxRetryAfter bounds what a server can ask for.
-const maxRetryAfter = 365 * 24 * time.Hour
-
-// RetryAfter returns how long the headers of an answer ask to wait from
-// now: retry-after-ms, or Retry-After as seconds or as a date. It returns 0
-// when they do not, or when that time is over.
-func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if d := seconds(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
-		return d
-	}
-	value := h.Get("Retry-After")
-	if d := seconds(value, time.Second); d > 0 {
-		return d
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	return min(max(0, at.Sub(now)), maxRetryAfter)
-}
-
-// seconds reads a number of units, 0 when it is none or not positive.
-func seconds(s string, unit time.Duration) time.Duration {
-	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || math.IsNaN(n) || n <= 0 {
-		return 0
-	}
-	if n >= float64(maxRetryAfter/unit) {
-		return maxRetryAfter
-	}
-	return time.Duration(math.Round(n * float64(unit)))
-}
-
-// retryAfter returns how long the body asks to wait.
-func (ev *evidence) retryAfter() time.Duration {
-	if ev.wait > 0 {
-		return ev.wait
-	}
-	for _, t := range ev.texts {
-		if m := rules().retryIn.FindStringSubmatch(t.norm); m != nil {
-			if d := parseSpan(m[1]); d > 0 {
-				return d
-			}
-		}
-	}
-	return 0
-}
-
-// parseSpan reads "18.642s", "1m2.5s", "350ms", "2 minutes" and their like; a
-// number alone is seconds.
-func parseSpan(s string) time.Duration {
-	var total time.Duration
-	for _, m := range rules().span.FindAllStringSubmatch(s, -1) {
-		unit := time.Second
-		switch {
-		case strings.HasPrefix(m[2], "ms"), strings.HasPrefix(m[2], "milli"):
-			unit = time.Millisecond
-		case strings.HasPrefix(m[2], "m"):
-			unit = time.Minute
-		case strings.HasPrefix(m[2], "h"):
-			unit = time.Hour
-		case strings.HasPrefix(m[2], "d"):
-			unit = 24 * time.Hour
-		}
-		total = min(total+seconds(m[1], unit), maxRetryAfter)
-	}
-	return total
 }

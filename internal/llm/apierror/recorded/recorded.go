@@ -35,10 +35,13 @@ type Error struct {
 }
 
 // Errors returns all rows.
-func Errors() ([]Error, error) {
-	var all []Error
-	for d := json.NewDecoder(strings.NewReader(rows)); ; {
-		var row Error
+func Errors() ([]Error, error) { return decode[Error](rows) }
+
+// decode reads one value after the other.
+func decode[T any](text string) ([]T, error) {
+	var all []T
+	for d := json.NewDecoder(strings.NewReader(text)); ; {
+		var row T
 		err := d.Decode(&row)
 		if errors.Is(err, io.EOF) {
 			return all, nil
