@@ -35,9 +35,10 @@ type Classification struct {
 
 // Limits of what is looked at. What is beyond them is asked about.
 const (
-	maxNesting = 8
-	maxReasons = 3
-	maxPaths   = 20
+	maxNesting  = 8
+	maxReadings = 5
+	maxReasons  = 3
+	maxPaths    = 20
 )
 
 // ClassifyCommand reads a command for bash that would run in the guard's
@@ -46,10 +47,25 @@ const (
 // an argument of "sh -c" is one. ClassifyCommand looks at the file system
 // (links, file name patterns) and runs nothing.
 func ClassifyCommand(command string, g *filesystem.Guard) Classification {
-	f := &findings{}
-	c := newClassifier(g, f, []string{g.Dir()}, 0)
-	c.script(command)
-	return f.classification()
+	vars := newVariables()
+	read := func(learning bool) *findings {
+		c := &classifier{guard: g, findings: &findings{}, dirs: []string{g.Dir()}, vars: vars, functions: make(map[string]bool), learning: learning}
+		vars.reread()
+		c.lost = vars.lost
+		c.script(command)
+		return c.findings
+	}
+	read(true)
+	for range maxReadings {
+		// What is known of variables shows more of the script, which may show
+		// more of variables.
+		if f := read(false); !vars.changed {
+			return f.classification()
+		}
+	}
+	c := &classifier{findings: &findings{}}
+	c.unclear("is too tangled to be read")
+	return c.classification()
 }
 
 // severity orders reasons, the worst last.
@@ -137,12 +153,16 @@ func (f *findings) classification() Classification {
 	return c
 }
 
-// classifier reads one script. Its scope fields (dirs, stdin) are saved and
-// restored around subshells.
+// classifier reads one script. Its scope fields (dirs, stdin, inner) are saved
+// and restored around subshells.
 type classifier struct {
 	guard *filesystem.Guard
 	*findings
 	nesting int
+	// vars is what is known of the script's variables, shared by all shells
+	// within it. learning says that this is the first reading.
+	vars     *variables
+	learning bool
 	// dirs are the directories that the shell may be in. cd adds to them.
 	dirs []string
 	// entered is where the latest cd leads, when that is known.
@@ -150,13 +170,10 @@ type classifier struct {
 	// lost says that the script changes directory in a way that cannot be
 	// followed.
 	lost bool
-	// moves says that it changes directory at all.
-	moves bool
-	// clean variables hold only values that the script itself spells out,
-	// and that are looked at where they are spelt out.
-	clean map[string]bool
-	// assigned variables get their value in the script, clean ones included.
-	assigned map[string]bool
+	// inner counts the constructs around this place that run it never, more
+	// than once or in another shell; repeated those that may do so more than
+	// once.
+	inner, repeated int
 	// functions are those that are certainly defined at this place.
 	functions map[string]bool
 	stdin     stdin
@@ -170,13 +187,6 @@ type stdin struct {
 	text *syntax.Word
 }
 
-func newClassifier(g *filesystem.Guard, f *findings, dirs []string, nesting int) *classifier {
-	return &classifier{
-		guard: g, findings: f, dirs: dirs, nesting: nesting,
-		clean: make(map[string]bool), assigned: make(map[string]bool), functions: make(map[string]bool),
-	}
-}
-
 // script reads the text of a whole script.
 func (c *classifier) script(text string) {
 	if c.nesting > maxNesting {
@@ -188,7 +198,6 @@ func (c *classifier) script(text string) {
 		c.unclear("cannot be parsed as a shell command")
 		return
 	}
-	c.survey(file)
 	for _, s := range file.Stmts {
 		c.stmt(s)
 		if f, ok := s.Cmd.(*syntax.FuncDecl); ok && f.Name != nil && !s.Background && len(s.Redirs) == 0 {
@@ -199,8 +208,10 @@ func (c *classifier) script(text string) {
 
 // nested reads a script that another shell runs.
 func (c *classifier) nested(text string) {
-	inner := newClassifier(c.guard, c.findings, c.dirs, c.nesting+1)
-	inner.lost, inner.stdin = c.lost, c.stdin
+	inner := *c
+	inner.nesting++
+	inner.inner++
+	inner.functions = make(map[string]bool)
 	inner.stdin.text = nil
 	inner.script(text)
 }
@@ -216,78 +227,4 @@ func (c *classifier) unclear(reason string) {
 func (c *classifier) ask(reason string) {
 	c.add(severityAsk, reason)
 	c.loose = true
-}
-
-// survey looks through a script before it is read in order, for what a loop or
-// a function may do before the place where it is written.
-func (c *classifier) survey(file *syntax.File) {
-	tainted := make(map[string]bool)
-	note := func(name string, w *syntax.Word) {
-		c.clean[name] = true
-		tainted[name] = tainted[name] || w != nil && !spelledOut(w)
-	}
-	syntax.Walk(file, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Assign:
-			if n.Name != nil {
-				note(n.Name.Value, n.Value)
-				tainted[n.Name.Value] = tainted[n.Name.Value] || n.Append || n.Array != nil || n.Naked
-			}
-		case *syntax.WordIter:
-			for _, w := range n.Items {
-				note(n.Name.Value, w)
-			}
-		case *syntax.ForClause:
-			c.lost = c.lost || changesDirectory(n)
-		case *syntax.WhileClause:
-			c.lost = c.lost || changesDirectory(n)
-		case *syntax.FuncDecl:
-			c.lost = c.lost || changesDirectory(n)
-		case *syntax.CallExpr:
-			if len(n.Args) > 0 && setsVariables(n.Args[0].Lit()) {
-				for _, w := range n.Args[1:] {
-					tainted[w.Lit()] = true
-				}
-			}
-		}
-		return true
-	})
-	c.moves = changesDirectory(file)
-	for name := range tainted {
-		c.assigned[name] = true
-		if tainted[name] || c.moves {
-			delete(c.clean, name)
-		}
-	}
-}
-
-// setsVariables reports whether a builtin stores input in the variables it
-// names.
-func setsVariables(name string) bool {
-	return slices.Contains([]string{"read", "mapfile", "readarray", "printf", "getopts", "let", "declare"}, name)
-}
-
-func changesDirectory(n syntax.Node) bool {
-	found := false
-	syntax.Walk(n, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			found = found || slices.Contains([]string{"cd", "pushd", "popd"}, call.Args[0].Lit())
-		}
-		return !found
-	})
-	return found
-}
-
-// spelledOut reports whether a word holds nothing but text.
-func spelledOut(w *syntax.Word) bool {
-	plain := true
-	syntax.Walk(w, func(n syntax.Node) bool {
-		switch n.(type) {
-		case nil, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted:
-		default:
-			plain = false
-		}
-		return plain
-	})
-	return plain
 }

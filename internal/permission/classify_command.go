@@ -13,13 +13,14 @@ import (
 // call reads a simple command.
 func (c *classifier) call(n *syntax.CallExpr) {
 	for _, a := range n.Assigns {
+		if a.Name.Value == "IFS" && len(n.Args) > 0 && n.Args[0].Lit() == "read" && a.Index == nil {
+			// It says how read takes a line apart, and ends with it.
+			c.value(a.Value)
+			continue
+		}
 		c.assign(a)
 	}
-	args := make([]arg, len(n.Args))
-	for i, w := range n.Args {
-		args[i] = c.arg(w)
-	}
-	if len(args) > 0 {
+	if args := c.args(n.Args); len(args) > 0 {
 		c.run(args)
 	}
 }
@@ -27,7 +28,7 @@ func (c *classifier) call(n *syntax.CallExpr) {
 // run judges a command whose words are known.
 func (c *classifier) run(args []arg) {
 	first := args[0]
-	if first.dynamic || first.looked || first.pattern && len(first.text) > 1 || first.text == "" {
+	if first.dynamic || first.looked || first.splits || first.pattern && len(first.text) > 1 || first.text == "" {
 		c.unclear("runs a command whose name only shows when it runs")
 		return
 	}
@@ -42,6 +43,8 @@ func (c *classifier) run(args []arg) {
 		return
 	case c.shell(name, rest), c.wrapper(name, rest):
 		return
+	case name == "pushd", name == "popd":
+		c.moved()
 	case trusted && c.readOnly(name, rest):
 		return
 	}
@@ -160,7 +163,15 @@ func (c *classifier) reads(args []arg) {
 	}
 }
 
+// moved notes that the script changes directory.
+func (c *classifier) moved() {
+	if lost := c.repeated > 0; !c.vars.moves || lost && !c.vars.lost {
+		c.vars.moves, c.vars.lost, c.vars.changed = true, c.vars.lost || lost, true
+	}
+}
+
 func (c *classifier) changeDirectory(args []arg) {
+	c.moved()
 	i := firstOperand(args)
 	if i < 0 {
 		c.add(severityOutside, "changes to the home directory")

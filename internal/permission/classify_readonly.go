@@ -42,12 +42,12 @@ var readRules = map[string]readRule{
 	"fd": {long: []string{"--exec", "--follow"}, short: "xXL", skip: true},
 
 	"echo": {words: true}, "true": {words: true}, "false": {words: true}, ":": {words: true}, "seq": {words: true},
-	"printf": {words: true}, "basename": {words: true}, "dirname": {words: true}, "test": {words: true}, "[": {words: true},
+	"basename": {words: true}, "dirname": {words: true},
 	"pwd": {words: true}, "whoami": {words: true}, "id": {words: true}, "uname": {words: true}, "nproc": {words: true},
 	"uptime": {words: true}, "free": {words: true}, "arch": {words: true}, "tty": {words: true}, "groups": {words: true},
-	"which": {words: true}, "type": {words: true}, "whereis": {words: true}, "sleep": {words: true}, "wait": {words: true},
+	"which": {words: true}, "type": {words: true}, "whereis": {words: true}, "sleep": {words: true},
 	"exit": {words: true}, "return": {words: true}, "break": {words: true}, "continue": {words: true}, "shift": {words: true},
-	"read": {words: true}, "unset": {words: true, short: "f"}, "expr": {words: true}, "cal": {words: true}, "numfmt": {words: true},
+	"expr": {words: true}, "cal": {words: true}, "numfmt": {words: true},
 }
 
 var grepRule = readRule{long: []string{"--dereference-recursive"}, short: "R", skip: true, expression: "ef"}
@@ -93,6 +93,9 @@ func (c *classifier) readOnly(name string, args []arg) bool {
 			return w != "pipefail" && (len(w) < 2 || strings.Trim(w[1:], "eux"+"o") != "" || w[0] != '-' && w[0] != '+')
 		})
 	}
+	if judged, reads := c.namesBuiltin(name, args); judged {
+		return reads
+	}
 	rule, ok := readRules[name]
 	return ok && c.byRule(rule, args)
 }
@@ -120,6 +123,10 @@ func (c *classifier) byRule(rule readRule, args []arg) bool {
 	byOption := rule.expression != "" && (hasShort(words, rule.expression) || hasLong(words, "--regexp", "--file", "--from-file"))
 	if rule.skip && !byOption {
 		if i := firstOperand(args); i >= 0 {
+			if a := args[i]; a.splits || a.dynamic && a.text == "" && len(rule.long)+len(rule.short) > 2 {
+				// It may be an option.
+				return false
+			}
 			c.words(args[i : i+1])
 			args = slices.Delete(slices.Clone(args), i, i+1)
 		}

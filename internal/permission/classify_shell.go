@@ -2,6 +2,7 @@ package permission
 
 import (
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -20,7 +21,9 @@ func (c *classifier) stmts(list []*syntax.Stmt) {
 // subshell reads statements whose change of directory ends with them.
 func (c *classifier) subshell(list []*syntax.Stmt) {
 	dirs := c.dirs
+	c.inner++
 	c.stmts(list)
+	c.inner--
 	c.dirs = dirs
 }
 
@@ -29,11 +32,15 @@ func (c *classifier) stmt(s *syntax.Stmt) {
 	for _, r := range s.Redirs {
 		c.redirect(r)
 	}
-	c.cmd(s.Cmd)
-	c.stdin = in
-	if s.Background || s.Coprocess {
+	if apart := s.Background || s.Coprocess; apart {
+		c.inner++
+		c.cmd(s.Cmd)
+		c.inner--
 		c.dirs = dirs
+	} else {
+		c.cmd(s.Cmd)
 	}
+	c.stdin = in
 }
 
 func (c *classifier) cmd(command syntax.Command) {
@@ -53,11 +60,10 @@ func (c *classifier) cmd(command syntax.Command) {
 			c.maybe(clause.Then)
 		}
 	case *syntax.WhileClause:
-		c.maybe(n.Cond)
-		c.maybe(n.Do)
+		c.again(n.Cond)
+		c.again(n.Do)
 	case *syntax.ForClause:
-		c.loop(n.Loop)
-		c.maybe(n.Do)
+		c.loop(n)
 	case *syntax.CaseClause:
 		c.substitutions(n.Word)
 		for _, item := range n.Items {
@@ -67,15 +73,22 @@ func (c *classifier) cmd(command syntax.Command) {
 			c.maybe(item.Stmts)
 		}
 	case *syntax.FuncDecl:
-		c.maybe([]*syntax.Stmt{n.Body})
+		if n.Name != nil {
+			c.vars.functions[n.Name.Value] = true
+		}
+		c.again([]*syntax.Stmt{n.Body})
 	case *syntax.TimeClause:
 		if n.Stmt != nil {
 			c.stmt(n.Stmt)
 		}
 	case *syntax.DeclClause:
 		c.declare(n)
-	case *syntax.ArithmCmd, *syntax.TestClause, *syntax.LetClause:
-		c.substitutions(n)
+	case *syntax.ArithmCmd:
+		c.arithmetic(n.X)
+	case *syntax.TestClause:
+		c.test(n.X)
+	case *syntax.LetClause:
+		c.let(n)
 	default:
 		c.unclear("uses shell syntax that Keen does not follow")
 	}
@@ -84,19 +97,38 @@ func (c *classifier) cmd(command syntax.Command) {
 // maybe reads statements that run or not.
 func (c *classifier) maybe(list []*syntax.Stmt) {
 	dirs := c.dirs
+	c.inner++
 	c.stmts(list)
+	c.inner--
 	c.dirs = union(dirs, c.dirs)
 }
 
-func (c *classifier) loop(l syntax.Loop) {
-	iter, words := l.(*syntax.WordIter)
-	if !words {
-		c.substitutions(l)
-		return
+// again reads statements that may run more than once.
+func (c *classifier) again(list []*syntax.Stmt) {
+	c.repeated++
+	c.maybe(list)
+	c.repeated--
+}
+
+func (c *classifier) loop(n *syntax.ForClause) {
+	switch l := n.Loop.(type) {
+	case *syntax.CStyleLoop:
+		c.arithmetic(l.Init)
+		c.arithmetic(l.Cond)
+		c.arithmetic(l.Post)
+	case *syntax.WordIter:
+		for _, w := range c.braces(l.Items) {
+			c.value(w)
+			c.set(l.Name.Value, c.itemOf(w))
+		}
+		if len(l.Items) == 0 {
+			c.set(l.Name.Value, value{})
+		}
+		if n.Select {
+			c.learn("REPLY", value{})
+		}
 	}
-	for _, w := range iter.Items {
-		c.value(w)
-	}
+	c.again(n.Do)
 }
 
 // binary reads a list joined by && or || and pipelines. The parser nests them
@@ -134,6 +166,8 @@ func sameKind(a, b syntax.BinCmdOperator) bool {
 // all.
 func (c *classifier) allOf(parts []*syntax.Stmt) {
 	possible := c.dirs
+	c.inner++
+	defer func() { c.inner-- }()
 	for _, s := range parts {
 		c.entered = ""
 		c.stmt(s)
@@ -171,6 +205,11 @@ func downloads(s *syntax.Stmt) bool {
 }
 
 func (c *classifier) redirect(r *syntax.Redirect) {
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		if name, ok := c.arrayName(arg{text: strings.Trim(r.N.Value, "{}")}); ok {
+			c.set(name, value{kind: valueNumber})
+		}
+	}
 	if r.Hdoc != nil {
 		c.substitutions(r.Hdoc)
 		c.stdin = stdin{piped: true, text: r.Hdoc}
@@ -211,50 +250,60 @@ func isDescriptor(text string) bool {
 	return text != ""
 }
 
-// declare reads export, local, readonly and declare.
-func (c *classifier) declare(n *syntax.DeclClause) {
-	if len(n.Args) == 0 || n.Variant.Value == "nameref" {
-		c.ask("runs " + n.Variant.Value + ", which may show secrets of the environment")
-	}
-	for _, a := range n.Args {
-		if a.Name == nil {
-			if a.Value == nil || !slices.Contains([]string{"-r", "-i", "-a", "-A", "-x", "-g"}, a.Value.Lit()) {
-				c.ask("runs " + n.Variant.Value + " with options")
-			}
-			continue
-		}
-		c.assign(a)
-	}
-}
-
 func (c *classifier) assign(a *syntax.Assign) {
-	if a.Name != nil && !a.Naked && !harmlessVariable(a.Name.Value) {
-		c.ask("sets " + a.Name.Value)
-	}
+	name := a.Name.Value
 	if a.Index != nil {
-		c.substitutions(a.Index)
+		c.subscript(elementOf(a.Name, a.Index))
 	}
-	if a.Value != nil {
-		c.value(a.Value)
-	}
-	if a.Array != nil {
+	switch {
+	case a.Naked:
+	case a.Array != nil:
+		c.setArray(name, value{kind: valueText})
 		for _, e := range a.Array.Elems {
 			if e.Index != nil {
-				c.substitutions(e.Index)
+				c.subscript(elementOf(a.Name, e.Index))
 			}
-			if e.Value != nil {
-				c.value(e.Value)
+			if e.Value == nil {
+				continue
+			}
+			for _, w := range c.braces([]*syntax.Word{e.Value}) {
+				c.value(w)
+				c.setArray(name, c.itemOf(w))
 			}
 		}
+	default:
+		c.value(a.Value)
+		v := c.valueOf(a.Value)
+		if a.Append && v.kind == valueText {
+			if v.kind = valueUnknown; numbers.MatchString(v.text) {
+				v.kind = valueNumber
+			}
+		}
+		if a.Index != nil {
+			c.setArray(name, v)
+			return
+		}
+		c.set(name, v)
 	}
 }
 
 // value reads a word that becomes the value of a variable. Where it is spelt
-// out it is looked at here, because the place of use does not show it.
+// out it is looked at here, because the place of use does not show it: there,
+// the shell may split it into words and expand patterns in it.
 func (c *classifier) value(w *syntax.Word) {
+	if w == nil {
+		return
+	}
 	a := c.arg(w)
-	if !a.dynamic {
-		c.argument(a, filesystem.AccessRead)
+	if a.dynamic {
+		return
+	}
+	c.argument(a, filesystem.AccessRead)
+	words := strings.Fields(a.text)
+	for _, word := range words {
+		if pattern := globs(word); pattern && !a.pattern || len(words) > 1 {
+			c.argument(arg{text: word, pattern: pattern}, filesystem.AccessRead)
+		}
 	}
 }
 
@@ -270,6 +319,22 @@ func (c *classifier) substitutions(n syntax.Node) {
 			c.stdin = stdin{piped: true}
 			c.subshell(n.Stmts)
 			c.stdin = in
+			return false
+		case *syntax.ArithmExp:
+			c.arithmetic(n.X)
+			return false
+		case *syntax.ParamExp:
+			c.expansion(n)
+			if n.Exp != nil && n.Exp.Word != nil {
+				c.substitutions(n.Exp.Word)
+			}
+			if n.Repl != nil {
+				for _, w := range []*syntax.Word{n.Repl.Orig, n.Repl.With} {
+					if w != nil {
+						c.substitutions(w)
+					}
+				}
+			}
 			return false
 		}
 		return true

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
 	"keen/internal/filesystem"
@@ -26,16 +27,78 @@ type arg struct {
 	download bool
 	// pattern says that the shell expands text to file names.
 	pattern bool
+	// splits says that the shell may make no word or several ones of it.
+	splits bool
+}
+
+// args reads the words of a command.
+func (c *classifier) args(words []*syntax.Word) []arg {
+	args := make([]arg, 0, len(words))
+	for _, w := range c.braces(words) {
+		if p, ok := onlyPart(w).(*syntax.ParamExp); ok && plainParameter(p) && p.Index == nil {
+			if texts, ok := c.spelled(p.Param.Value); ok && len(texts) == 1 {
+				// Without quotes, its value is split into words.
+				for _, word := range strings.Fields(texts[0]) {
+					args = append(args, arg{text: word, pattern: globs(word)})
+				}
+				continue
+			}
+		}
+		args = append(args, c.arg(w))
+	}
+	return args
+}
+
+// maxBraces bounds the words that braces stand for.
+const maxBraces = 1000
+
+// braces replaces words with braces, such as {a,b}, by what they stand for.
+func (c *classifier) braces(words []*syntax.Word) []*syntax.Word {
+	var all []*syntax.Word
+	for _, w := range words {
+		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
+		if !syntax.SplitBraces(split) {
+			all = append(all, w)
+			continue
+		}
+		for expanded, err := range expand.BracesSeq(nil, split) {
+			if err != nil || len(all) > maxBraces {
+				c.unclear("uses braces that stand for too many words")
+				return words
+			}
+			all = append(all, expanded)
+		}
+	}
+	return all
+}
+
+func onlyPart(w *syntax.Word) syntax.WordPart {
+	if len(w.Parts) == 1 {
+		return w.Parts[0]
+	}
+	return nil
 }
 
 // arg reads a word, the commands within it included.
 func (c *classifier) arg(w *syntax.Word) arg {
 	c.substitutions(w)
+	return c.plain(w)
+}
+
+// plain reads a word without the commands within it.
+func (c *classifier) plain(w *syntax.Word) arg {
 	var a arg
 	for _, part := range w.Parts {
-		c.part(&a, part, len(w.Parts) == 1)
+		c.part(&a, part, place{whole: len(w.Parts) == 1})
 	}
 	return a
+}
+
+// place says where a part of a word stands.
+type place struct {
+	// whole says that the word has no other part, quoted that it is in
+	// double quotes.
+	whole, quoted bool
 }
 
 // add appends text, unless something unknown stands before it.
@@ -45,10 +108,14 @@ func (a *arg) add(text string) {
 	}
 }
 
-// part adds a part of a word to a. whole says that the word has no other.
-func (c *classifier) part(a *arg, part syntax.WordPart, whole bool) {
+// part adds a part of a word to a.
+func (c *classifier) part(a *arg, part syntax.WordPart, at place) {
 	switch p := part.(type) {
 	case *syntax.Lit:
+		if at.quoted {
+			a.add(unquote(p.Value))
+			return
+		}
 		text, pattern := unescape(p.Value)
 		a.add(text)
 		a.pattern = a.pattern || pattern
@@ -60,53 +127,83 @@ func (c *classifier) part(a *arg, part syntax.WordPart, whole bool) {
 		a.add(p.Value)
 	case *syntax.DblQuoted:
 		for _, inner := range p.Parts {
-			if lit, ok := inner.(*syntax.Lit); ok {
-				a.add(unquote(lit.Value))
-				continue
-			}
-			c.part(a, inner, whole && len(p.Parts) == 1)
+			c.part(a, inner, place{whole: at.whole && len(p.Parts) == 1, quoted: true})
 		}
 	case *syntax.ParamExp:
-		c.parameter(a, p, whole)
+		c.parameter(a, p, at)
 	case *syntax.ArithmExp:
 		a.add("0")
 	case *syntax.ProcSubst:
-		a.looked, a.dynamic = whole, !whole
+		a.looked, a.dynamic = at.whole, !at.whole
 		a.download = a.download || downloads(&syntax.Stmt{Cmd: &syntax.Block{Stmts: p.Stmts}})
 	case *syntax.CmdSubst:
-		a.dynamic = true
 		a.download = a.download || downloads(&syntax.Stmt{Cmd: &syntax.Block{Stmts: p.Stmts}})
+		if c.printsNumber(p.Stmts) {
+			a.add("0")
+			return
+		}
+		a.dynamic, a.splits = true, a.splits || !at.quoted
 	default:
-		a.dynamic, a.pattern = true, true
+		a.dynamic, a.pattern, a.splits = true, true, true
 	}
 }
 
 // numberParameters expand to numbers.
 var numberParameters = []string{"?", "#", "$", "!", "PIPESTATUS", "RANDOM", "LINENO", "SECONDS", "BASHPID", "UID", "EUID"}
 
-func (c *classifier) parameter(a *arg, p *syntax.ParamExp, whole bool) {
+func (c *classifier) parameter(a *arg, p *syntax.ParamExp, at place) {
 	name := ""
 	if p.Param != nil {
 		name = p.Param.Value
 	}
-	plain := p.Exp == nil && p.Repl == nil && p.Slice == nil && p.Index == nil && !p.Excl && p.Names == 0
+	texts, spelled := c.spelled(name)
+	plain := plainParameter(p) && p.Index == nil
+	several := name == "@" || name == "*" || p.Index != nil || p.Excl
 	switch {
-	case slices.Contains(numberParameters, name) && !p.Excl && p.Exp == nil && p.Repl == nil, p.Length:
+	case p.Length, plainParameter(p) && slices.Contains(numberParameters, name) && !c.given(name):
+		a.add("0")
+	case plain && spelled && len(texts) == 1:
+		a.add(texts[0])
+		if !at.quoted {
+			a.pattern = a.pattern || globs(texts[0])
+			a.splits = a.splits || len(strings.Fields(texts[0])) != 1
+		}
+	case plainParameter(p) && c.number(name):
 		a.add("0")
 	case !plain:
 		a.dynamic = true
-	case name == "PWD" && !c.moves && !c.assigned[name]:
+		a.splits = a.splits || several || !at.quoted
+	case name == "PWD" && !c.vars.moves && !c.given(name):
 		a.add(c.guard.Dir())
-	case name == "HOME" && c.guard.Home() != "" && !c.assigned[name]:
+	case name == "HOME" && c.guard.Home() != "" && !c.given(name):
 		a.add(c.guard.Home())
-	case c.clean[name]:
-		a.dynamic, a.looked = !whole, whole
-	case c.assigned[name]:
-		a.dynamic = true
+	case c.looked(name) && !c.vars.moves && at.whole && !mayBeOption(c.vars.get(name), at):
+		a.looked = true
+		a.splits = a.splits || !at.quoted && splitting(c.vars.get(name))
 	default:
-		a.dynamic, a.environment = true, true
+		a.dynamic = true
+		a.environment = a.environment || !c.given(name) && syntax.ValidName(name)
+		a.splits = a.splits || several || !at.quoted
 	}
 }
+
+// mayBeOption reports whether one of the values of a variable begins an
+// option, or one of the words that the shell splits it into.
+func mayBeOption(v *variable, at place) bool {
+	return slices.ContainsFunc(v.texts, func(text string) bool {
+		return strings.HasPrefix(text, "-") || !at.quoted && slices.ContainsFunc(strings.Fields(text), func(word string) bool { return strings.HasPrefix(word, "-") })
+	})
+}
+
+// splitting reports whether the shell may make no word or several ones of one
+// of the values of a variable.
+func splitting(v *variable) bool {
+	return v.patterns || slices.ContainsFunc(v.texts, func(text string) bool { return globs(text) || len(strings.Fields(text)) != 1 })
+}
+
+// globs reports whether text is a pattern for file names, once a variable
+// holds it.
+func globs(text string) bool { return strings.ContainsAny(text, "*?[") }
 
 // unescape takes the backslashes off unquoted text and reports whether the
 // shell will expand the rest to file names.
@@ -232,6 +329,9 @@ func (c *classifier) expand(dir, text string, access filesystem.Access) {
 		return
 	}
 	for _, m := range matches {
+		if !strings.Contains(text, "/") && strings.HasPrefix(filepath.Base(m), "-") {
+			c.unclear("uses a file name pattern that matches an option, " + filepath.Base(m))
+		}
 		c.path(dir, m, access)
 	}
 }

@@ -82,11 +82,16 @@ func (c *classifier) scriptArgument(name string, a arg) {
 func (c *classifier) evaluate(name string, args []arg) {
 	if name == "trap" {
 		// The first operand is a script, the others are signals.
-		i := firstOperand(args)
-		if i < 0 || args[i].text == "" && !args[i].dynamic {
+		_, operands, ok := builtinOptions(args, "")
+		switch {
+		case !ok:
+			c.unclear("runs a script with trap that only shows when it runs")
+			return
+		case len(operands) < 2, operands[0].text == "-" && !operands[0].dynamic:
+			// Without a script it resets signals.
 			return
 		}
-		args = args[i : i+1]
+		args = operands[:1]
 	}
 	var text []string
 	for _, a := range args {
@@ -170,9 +175,12 @@ func (c *classifier) wrapped(name string, w wrap, args []arg) []arg {
 				i++
 			}
 		case name == "env" && strings.Contains(text, "="):
-			variable, _, _ := strings.Cut(text, "=")
-			if syntax.ValidName(variable) && !harmlessVariable(variable) {
-				c.ask("sets " + variable)
+			if variable, content, _ := strings.Cut(text, "="); syntax.ValidName(variable) {
+				v := value{kind: valueText, text: content}
+				if args[i].dynamic {
+					v = value{}
+				}
+				c.set(variable, v)
 			}
 		case operands > 0:
 			operands--
