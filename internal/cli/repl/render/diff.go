@@ -78,7 +78,7 @@ func (r diffRow) render(t *Theme, digits, gutter, width int) []string {
 		}
 	}
 	blank := strings.Repeat(" ", Width(numbers)+len(sign))
-	text := styleLines(style, HardWrap(Reveal(strings.TrimSuffix(r.text, "\r")), width-len(blank)))
+	text := styleLines(style, CodeWrap(Reveal(strings.TrimSuffix(r.text, "\r")), width-len(blank)))
 	return hang(numbers+style.Styled(sign), blank, text)
 }
 

@@ -1,8 +1,11 @@
 package render_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"keen/internal/cli/repl/render"
 )
@@ -102,5 +105,27 @@ func TestDiffCountsIgnoreTheNamesOfFiles(t *testing.T) {
 	added, removed := render.DiffCounts(editDiff + "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- was a comment\n+++ is one\n")
 	if added != 4 || removed != 3 {
 		t.Errorf("got +%d -%d, want +4 -3", added, removed)
+	}
+}
+
+func TestCodeIsBrokenBetweenWordsAndKeepsEverySpace(t *testing.T) {
+	for text, want := range map[string][]string{
+		"make  install all":      {"make  ", "install ", "all"},
+		"cp /usr/local/share x":  {"cp ", "/usr/", "local/", "share x"},
+		"averyverylongword":      {"averyveryl", "ongword"},
+		"    indented words":     {"    indent", "ed words"},
+		"日本語日本語":                 {"日本語日本", "語"},
+		"":                       {""},
+		"one\ntwo":               {"one", "two"},
+		"/a/path/that/goes/on":   {"/a/path/", "that/goes/", "on"},
+		"exactly 10":             {"exactly 10"},
+		"a      b            cd": {"a      b  ", "          ", "cd"},
+	} {
+		if diff := cmp.Diff(want, render.CodeWrap(text, 10)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+	if got := strings.Join(render.CodeWrap(strings.Repeat("word and ", 2_000), 12), ""); got != strings.Repeat("word and ", 2_000) {
+		t.Error("a long line is not kept as it is")
 	}
 }

@@ -26,6 +26,55 @@ func HardWrap(s string, width int) []string {
 	return breakLines(s, max(width, 1), func(line string, width int) string { return ansi.Hardwrap(line, width, true) })
 }
 
+// CodeWrap is like [HardWrap], but where it can it breaks behind a space, or
+// else behind a slash: for commands and changes, where every space counts and
+// words are read.
+func CodeWrap(s string, width int) []string {
+	return breakLines(s, max(width, 1), func(line string, width int) string {
+		var b strings.Builder
+		for {
+			n := breakPoint(line, width)
+			b.WriteString(line[:n])
+			if line = line[n:]; line == "" {
+				return b.String()
+			}
+			b.WriteByte('\n')
+		}
+	})
+}
+
+// breakPoint returns how many bytes of a line go into its first row: all, when
+// it is no wider than width.
+func breakPoint(line string, width int) int {
+	cells, n, space, slash := 0, 0, 0, 0
+	for {
+		if n == len(line) {
+			return n
+		}
+		cluster, w := ansi.FirstGraphemeCluster(line[n:], ansi.GraphemeWidth)
+		if cells += w; cells > width {
+			break
+		}
+		n += len(cluster)
+		switch cluster {
+		case " ":
+			space = n
+		case "/":
+			slash = n
+		}
+	}
+	switch {
+	case strings.TrimSpace(line[:space]) != "":
+		return space
+	case strings.TrimSpace(line[:slash]) != "":
+		return slash
+	case n == 0: // A character that is wider than the row.
+		cluster, _ := ansi.FirstGraphemeCluster(line, ansi.GraphemeWidth)
+		return max(len(cluster), 1)
+	}
+	return n
+}
+
 func breakLines(s string, width int, wrap func(string, int) string) []string {
 	lines := make([]string, 0, strings.Count(s, "\n")+1)
 	for line := range strings.SplitSeq(s, "\n") {

@@ -171,7 +171,7 @@ func BashBlock(t *Theme, b Bash, width int) []string {
 // very long.
 func commandLines(t *Theme, command string, limit, width int) []string {
 	indent := indentWidth(2, width)
-	wrapped := HardWrap(Reveal(strings.TrimSpace(command)), width-indent)
+	wrapped := CodeWrap(Reveal(strings.TrimSpace(command)), width-indent)
 	kept, more := wrapped, 0
 	if len(wrapped) > limit {
 		kept, more = wrapped[:limit], len(wrapped)-limit
