@@ -196,7 +196,7 @@ func TestEscWhileAToolRunsEndsItAndTheTurn(t *testing.T) {
 	x := h.converse(server, usual)
 	x.keys("run it\r")
 	x.shows("Allow once")
-	x.press(enterKey, "the command", func() bool { _, there := h.read("pid"); return there })
+	x.allow()
 	x.shows("now it runs", "esc to interrupt")
 	x.keys(escKey)
 	x.shows("Interrupted")
@@ -327,7 +327,7 @@ func TestAFileIsWrittenOnlyIfTheUserAllowsIt(t *testing.T) {
 	if _, there := h.read("yes.txt"); there {
 		t.Error("the file was written before the answer")
 	}
-	x.press(enterKey, "the file", func() bool { _, there := h.read("yes.txt"); return there })
+	x.allow()
 	x.shows("The first is done.")
 	x.idle()
 	if text, _ := h.read("yes.txt"); text != "written by keen\n" {

@@ -204,6 +204,8 @@ const (
 	ctrlC    = "\x03"
 	enterKey = "\r"
 	downKey  = "\x1b[B"
+	tabKey   = "\t"
+	ctrlR    = "\x12"
 )
 
 // resize changes the size of the terminal.
@@ -288,23 +290,11 @@ func (x *terminal) idle() {
 	x.hides("esc to ", "waiting for you", "Interrupting")
 }
 
-// press presses a key until it counts. A question takes no key of somebody who
-// was typing a moment before, and it is as easy to press it again.
-func (x *terminal) press(key, what string, counted func() bool) {
+// allow answers a question with its first answer, as soon as it takes one.
+func (x *terminal) allow() {
 	x.t.Helper()
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
-	deadline := time.After(waitLimit)
-	for x.keys(key); !counted(); {
-		select {
-		case <-again.C:
-			if !counted() {
-				x.keys(key)
-			}
-		case <-deadline:
-			x.t.Fatalf("waited in vain for %s:\n%s", what, x.text())
-		}
-	}
+	x.shows("Allow once", "enter confirm")
+	x.keys(enterKey)
 }
 
 // never lets the test fail if a text is ever on the screen from now on.

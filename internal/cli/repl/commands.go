@@ -32,9 +32,9 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "/help", help: "show this", when: always, run: (*Model).help},
-		{name: "/model", args: "[name]", help: "choose the model", run: func(m *Model, arg string) tea.Cmd { return m.listModels(arg) }},
+		{name: "/model", args: "[name]", help: "choose the model", run: func(m *Model, arg string) tea.Cmd { return m.readModels(modelsMsg{arg: arg, why: m.focus.asked()}) }},
 		{name: "/thinking", args: "[effort]", help: "choose how hard the model thinks", run: func(m *Model, arg string) tea.Cmd {
-			return m.readModels(modelsMsg{arg: arg, efforts: true})
+			return m.readModels(modelsMsg{arg: arg, efforts: true, why: m.focus.asked()})
 		}},
 		{name: "/show-thinking", args: "[on|short|off]", help: "show what the model thinks, or hide it", when: always, run: (*Model).showThinking},
 		{name: "/compact", args: "[focus]", help: "replace the conversation by a summary of it", run: (*Model).compact},
@@ -44,7 +44,7 @@ func commands() []command {
 		{name: "/new", help: "begin a new session; this one stays stored", run: (*Model).newSession},
 		{name: "/sessions", args: "[fork|rename title]", help: "choose a stored session, copy this one or name it", run: (*Model).manageSessions},
 		{name: "/resume", args: "[id]", help: "go on with the latest session, or the one with the id", run: func(m *Model, arg string) tea.Cmd {
-			return m.listSessions(sessionsMsg{arg: arg, latest: arg == ""})
+			return m.listSessions(sessionsMsg{arg: arg, latest: arg == "", why: m.focus.asked()})
 		}},
 		{name: "/permissions", args: "[reset]", help: "show what is allowed, or forget what this session allowed", when: always, run: (*Model).showPermissions},
 		{name: "/queue", args: "[clear]", help: "show the waiting prompts, or forget them", when: always, run: (*Model).showQueue},
@@ -141,6 +141,7 @@ func (m *Model) help(string) tea.Cmd {
 	m.say(blockNote, render.HelpTable(m.theme, []render.HelpSection{section, {Title: "Keys", Entries: []render.HelpEntry{
 		{Name: "Enter", Text: "send; while something runs, the prompt waits its turn"},
 		{Name: "Shift+Enter", Text: "new line, also Alt+Enter, Ctrl+J, or a backslash before Enter"},
+		{Name: "Tab", Text: "complete; without a completion, move to a question that waits, and back"},
 		{Name: "Esc", Text: "stop the innermost thing: a compaction, a question, a command, the turn"},
 		{Name: "Ctrl+C", Text: "interrupt the turn or clear the input; twice to leave"},
 		{Name: "Up, Down", Text: "earlier prompts; Up on an empty line takes back a waiting prompt"},
@@ -180,7 +181,7 @@ func (m *Model) showThinking(arg string) tea.Cmd {
 func (m *Model) compact(hint string) tea.Cmd {
 	switch {
 	case m.client == nil:
-		return m.startSetup()
+		return m.startSetup(m.focus.asked())
 	case len(m.state.Messages()) == 0:
 		return m.notify("There is nothing to compact yet")
 	}
@@ -208,7 +209,7 @@ func (m *Model) manageSessions(arg string) tea.Cmd {
 	case verb == "rename":
 		return m.notify("/sessions rename needs the new name")
 	}
-	return m.listSessions(sessionsMsg{arg: arg})
+	return m.listSessions(sessionsMsg{arg: arg, why: m.focus.asked()})
 }
 
 func (m *Model) showPermissions(arg string) tea.Cmd {
@@ -257,7 +258,7 @@ func (m *Model) login(arg string) tea.Cmd {
 	case m.options.Login != nil && (arg != "" || m.options.Setup == nil):
 		return m.account("Sign in", arg, m.options.Login)
 	case m.options.Setup != nil:
-		return m.startSetup()
+		return m.startSetup(m.focus.asked())
 	}
 	return m.notify("There is nothing to sign in to")
 }

@@ -24,6 +24,9 @@ type fileCache struct {
 	items   []widgets.Item
 	read    time.Time
 	reading bool
+	// shown is when the list came up by itself, because the files were found;
+	// zero when it is there because of a key.
+	shown time.Time
 }
 
 type filesMsg struct {
@@ -49,6 +52,7 @@ func (m *Model) complete() tea.Cmd {
 		return nil
 	}
 	opened := !m.completer.Visible() || trigger.Sign != m.trigger.Sign
+	m.files.shown = time.Time{}
 	m.trigger = trigger
 	if trigger.Sign == '/' {
 		m.completer.Open(m.commandItems(), trigger.Query)
@@ -84,19 +88,25 @@ func (m *Model) handleFiles(msg filesMsg) {
 	for i, name := range msg.files {
 		m.files.items[i] = widgets.Item{Text: name, Value: name}
 	}
-	if trigger, ok := m.editor.Trigger(); ok && trigger.Sign == '@' {
+	if trigger, ok := m.editor.Trigger(); ok && trigger.Sign == '@' && !m.focus.onCard {
+		if !m.completer.Visible() {
+			m.files.shown = m.now()
+		}
 		m.trigger = trigger
 		m.completer.Open(m.files.items, trigger.Query)
 	}
 }
 
 // handleCompleterKey gives a key to the list of completions and reports whether
-// it was for that. Enter on a command that was typed in full runs it.
+// it was for that. Enter is not when the name was typed in full, or when the
+// list came up by itself a moment ago.
 func (m *Model) handleCompleterKey(key tea.KeyPressMsg) (tea.Cmd, bool) {
-	if selected, ok := m.completer.Selected(); ok && key.Keystroke() == "enter" &&
-		m.trigger.Sign == '/' && selected.Value == "/"+m.trigger.Query {
-		m.completer.Close()
-		return nil, false
+	if selected, ok := m.completer.Selected(); ok && key.Keystroke() == "enter" {
+		named := strings.TrimPrefix(selected.Value, "/") == m.trigger.Query
+		if named || m.now().Sub(m.files.shown) < answerDelay {
+			m.completer.Close()
+			return nil, false
+		}
 	}
 	event := m.completer.Update(key)
 	switch event.Kind {

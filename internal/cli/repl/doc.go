@@ -8,6 +8,7 @@
 // of Bubble Tea and does no I/O: commands do, and answer with messages. The
 // files are cut by concern: stream_msgs.go reads turns, turn_end.go ends them,
 // compaction_state.go follows both kinds of compaction, handlers.go takes in
+// keys, card.go holds what waits for the user and focus.go says who has the
 // keys, transcript.go and live.go decide what is in the picture, view.go draws
 // it.
 //

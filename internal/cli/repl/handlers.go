@@ -5,41 +5,48 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"keen/internal/cli/repl/render"
 	"keen/internal/cli/repl/widgets"
 	"keen/internal/session"
 )
 
-// handleKey gives a key to what it is for.
+// handleKey gives a key to what it is for: to whoever has the keys, but for the
+// two that mean the same everywhere.
 func (m *Model) handleKey(key tea.KeyPressMsg) tea.Cmd {
 	stroke := key.Keystroke()
 	if stroke != "ctrl+c" {
 		m.leaving.armed = false
 	}
-	switch stroke {
-	case "ctrl+c":
+	m.focus.press(m.now())
+	switch {
+	case stroke == "ctrl+c":
 		return m.handleCtrlC()
-	case "ctrl+z":
+	case stroke == "ctrl+z":
 		return tea.Suspend
+	case m.focus.onCard:
+		return m.handleCardKey(key)
 	}
-	if m.picker != nil {
-		return m.handlePickerKey(key)
-	}
+	return m.handleInputKey(key)
+}
+
+// handleInputKey takes in a key while the input has the keys.
+func (m *Model) handleInputKey(key tea.KeyPressMsg) tea.Cmd {
+	stroke := key.Keystroke()
 	if stroke == "esc" && !m.editor.Searching() {
 		return m.handleEsc()
 	}
-	if cmd, taken := m.handleCardKey(key); taken {
-		return cmd
-	}
-	if m.completer.Visible() {
+	if m.completer.Visible() && !m.editor.Searching() {
 		if cmd, taken := m.handleCompleterKey(key); taken {
 			return cmd
 		}
 	}
 	switch {
+	case m.editor.Searching():
+	case stroke == "tab" && len(m.cards) > 0:
+		m.focus.toCard(m.now(), byTab)
+		return nil
 	case stroke == "ctrl+d" && m.editor.Empty():
 		return m.handleCtrlC()
-	case stroke == "ctrl+g" && !m.editor.Searching():
+	case stroke == "ctrl+g":
 		return m.openEditor()
 	case stroke == "up" && m.takeBack():
 		return nil
@@ -47,28 +54,17 @@ func (m *Model) handleKey(key tea.KeyPressMsg) tea.Cmd {
 	return m.handleEditor(key)
 }
 
-func (m *Model) handlePaste(msg tea.PasteMsg) tea.Cmd {
-	if m.picker != nil {
-		m.picker.widget.Update(msg)
-		return nil
-	}
-	if len(m.asks) > 0 && m.now().Sub(m.lastType) >= typingPause {
-		return nil // A paste must not answer a question.
-	}
-	return m.handleEditor(msg)
-}
-
 // handleEsc stops the innermost thing that goes on. During an automatic
-// compaction that is the compaction and never the turn.
+// compaction that is the compaction and never the turn. A card that waits is
+// such a thing too: no answer is the one that can do no harm.
 func (m *Model) handleEsc() tea.Cmd {
 	switch {
 	case m.compaction.mode == compactionAutomatic && !m.compaction.cancelled:
 		m.compaction.stop()
-	case len(m.asks) > 0:
-		m.card.Message = ""
-		return m.answer(render.Deny)
 	case m.completer.Visible():
 		m.completer.Close()
+	case len(m.cards) > 0:
+		return m.cards[0].dismiss()
 	case m.compaction.mode == compactionAutomatic:
 		// It is being cancelled already.
 	case m.job != nil:
@@ -103,8 +99,8 @@ func (m *Model) handleCtrlC() tea.Cmd {
 		return m.leave()
 	}
 	switch {
-	case m.picker != nil:
-		return m.closePicker()
+	case m.focus.onCard && !m.stream.active():
+		return m.cards[0].dismiss()
 	case m.editor.Searching():
 		m.editor.Update(tea.KeyPressMsg{Code: tea.KeyEscape})
 		return nil
@@ -122,6 +118,8 @@ func (m *Model) handleCtrlC() tea.Cmd {
 	case !m.editor.Empty():
 		m.clearInput()
 		return nil
+	case len(m.cards) > 0:
+		return m.cards[0].dismiss()
 	}
 	return m.arm("Press Ctrl+C again to leave")
 }
@@ -132,10 +130,8 @@ func (m *Model) handleEditor(msg tea.Msg) tea.Cmd {
 	switch event.Kind {
 	case widgets.EditorSubmitted:
 		m.completer.Close()
-		m.lastType = m.now()
 		return m.submit(event.Text)
 	case widgets.EditorChanged:
-		m.lastType = m.now()
 		return m.complete()
 	case widgets.EditorMoved:
 		m.completer.Close()
@@ -159,7 +155,7 @@ func (m *Model) submit(text string) tea.Cmd {
 		return remember
 	case m.client == nil:
 		m.editor.SetValue(text)
-		return m.startSetup()
+		return m.startSetup(m.focus.asked())
 	}
 	return tea.Batch(remember, m.send(text))
 }

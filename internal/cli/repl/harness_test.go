@@ -174,6 +174,7 @@ func (p *program) key(names ...string) {
 func keyPress(name string) tea.KeyPressMsg {
 	codes := map[string]rune{
 		"esc": tea.KeyEscape, "enter": tea.KeyEnter, "up": tea.KeyUp, "down": tea.KeyDown, "tab": tea.KeyTab, "backspace": tea.KeyBackspace,
+		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp,
 	}
 	if code, ok := codes[name]; ok {
 		return tea.KeyPressMsg{Code: code}
@@ -226,7 +227,7 @@ func (p *program) idle() {
 	p.t.Helper()
 	m := p.m
 	if m.busy() || m.stream.turn != nil || m.stream.cancel != nil || m.compaction.mode != compactionNone || m.compaction.cancel != nil ||
-		m.loading.text != "" || m.spinner.Running() || len(m.asks) > 0 {
+		m.loading.text != "" || m.spinner.Running() || len(m.permissionCards()) > 0 || m.focus.onCard {
 		p.t.Errorf("the program is not idle: %+v %+v %q", m.stream, m.compaction, m.loading.text)
 	}
 }

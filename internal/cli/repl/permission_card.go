@@ -2,9 +2,7 @@ package repl
 
 import (
 	"context"
-	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
@@ -113,103 +111,162 @@ func exactly(r permission.Request) string {
 	return strings.Join(append([]string{r.Tool, r.Command}, r.Paths...), "\x00")
 }
 
+// permissionCard is the card of a request that waits for the user.
+type permissionCard struct {
+	m    *Model
+	ask  ask
+	view render.Permission
+	// body is drawn once for a theme and a width, because it may be long; page
+	// is how many of its lines were in sight last.
+	body  []string
+	theme *render.Theme
+	width int
+	page  int
+}
+
 // handleAsk takes in a request and waits for the next one.
 func (m *Model) handleAsk(q askMsg) tea.Cmd {
-	m.asks = append(m.asks, ask(q))
+	m.openCard(&permissionCard{m: m, ask: ask(q), view: m.permissionView(q.request)}, byItself)
 	m.answerAllowed()
 	return m.waitForAsk()
 }
 
-// answerAllowed answers what needs no answer of the user, and shows the first
-// request that does.
-func (m *Model) answerAllowed() {
-	shown := len(m.asks) > 0 && m.card.Tool != ""
-	m.asks = slices.DeleteFunc(m.asks, func(q ask) bool {
-		if q.gone() {
-			return true
+// permissionCards returns the requests that wait for the user.
+func (m *Model) permissionCards() []*permissionCard {
+	var found []*permissionCard
+	for _, c := range m.cards {
+		if p, ok := c.(*permissionCard); ok {
+			found = append(found, p)
 		}
-		if m.allowed.has(q.request) {
-			q.reply <- permission.Decision{Allowed: true}
-			return true
-		}
-		return false
-	})
-	if len(m.asks) == 0 {
-		m.card = render.Permission{}
-		return
 	}
-	if !shown {
-		m.card = m.cardFor(m.asks[0].request)
-	}
-	m.card.Waiting = len(m.asks) - 1
+	return found
 }
 
-func (m *Model) cardFor(r permission.Request) render.Permission {
-	card := render.Permission{
+// answerAllowed answers what needs no answer of the user, and forgets what
+// nobody waits for any more.
+func (m *Model) answerAllowed() {
+	for _, c := range m.permissionCards() {
+		switch {
+		case c.ask.gone():
+			m.closeCard(c)
+		case m.allowed.has(c.ask.request):
+			c.ask.reply <- permission.Decision{Allowed: true}
+			m.closeCard(c)
+		}
+	}
+}
+
+func (m *Model) permissionView(r permission.Request) render.Permission {
+	view := render.Permission{
 		Tool: r.Tool, Action: r.Action, Command: r.Command, Paths: r.Paths, Reason: r.Reason,
 		Diff: r.Diff, Dangerous: r.Dangerous,
 	}
 	if m.options.AllowProject != nil && !r.Outside {
-		card.Pattern = r.Pattern
+		view.Pattern = r.Pattern
 	}
-	return card
+	return view
 }
 
 // dropAsks forgets the requests of a turn that ends; nobody waits for them.
 func (m *Model) dropAsks() {
-	m.asks, m.card = nil, render.Permission{}
+	for _, c := range m.permissionCards() {
+		m.closeCard(c)
+	}
 }
 
-// typingPause is how long the keys of somebody who types a prompt go on to the
-// editor after a card came up, so that the word being typed answers nothing.
-const typingPause = 500 * time.Millisecond
-
-// handleCardKey answers a request. It reports whether the key was for the card.
-func (m *Model) handleCardKey(key tea.KeyPressMsg) (tea.Cmd, bool) {
-	if len(m.asks) == 0 || m.now().Sub(m.lastType) < typingPause {
-		return nil, false
+// take implements card. Text is a message for the model only when the user has
+// gone to the denial, which says so.
+func (c *permissionCard) take(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case tea.PasteMsg:
+		return nil, c.say(msg.Content)
+	case tea.KeyPressMsg:
+		return c.key(msg)
 	}
+	return nil, false
+}
+
+func (c *permissionCard) key(key tea.KeyPressMsg) (tea.Cmd, bool) {
 	switch key.Keystroke() {
-	case "up", "shift+tab":
-		m.card.Choice = m.card.Move(-1)
-	case "down", "tab":
-		m.card.Choice = m.card.Move(1)
+	case "up":
+		c.view.Choice = c.view.Move(-1)
+	case "down":
+		c.view.Choice = c.view.Move(1)
+	case "pgup":
+		c.scroll(-c.page)
+	case "pgdown":
+		c.scroll(c.page)
 	case "enter":
-		return m.answer(m.card.Choice), true
-	case "backspace":
-		_, n := utf8.DecodeLastRuneInString(m.card.Message)
-		m.card.Message = m.card.Message[:len(m.card.Message)-n]
+		return c.answer(c.view.Choice), true
+	case "backspace", "ctrl+h":
+		_, n := utf8.DecodeLastRuneInString(c.view.Message)
+		c.view.Message = c.view.Message[:len(c.view.Message)-n]
 	default:
-		if key.Text == "" {
-			return nil, false
-		}
-		m.card.Choice = render.Deny
-		m.card.Message += key.Text
+		return nil, c.say(key.Text)
 	}
 	return nil, true
 }
 
-// answer gives the user's answer to the first request and shows the next one.
-func (m *Model) answer(choice render.PermissionChoice) tea.Cmd {
-	q := m.asks[0]
-	m.asks = m.asks[1:]
-	message := strings.TrimSpace(m.card.Message)
-	m.card = render.Permission{}
+// scroll moves what is in sight of the body by n lines.
+func (c *permissionCard) scroll(n int) {
+	c.view.Offset = max(min(c.view.Offset+n, len(c.body)-c.page), 0)
+}
+
+// say adds to the message, where there is one.
+func (c *permissionCard) say(text string) bool {
+	if text == "" || c.view.Choice != render.Deny {
+		return false
+	}
+	c.view.Message += text
+	return true
+}
+
+// dismiss implements card. What was typed is not sent: Esc takes it back.
+func (c *permissionCard) dismiss() tea.Cmd {
+	c.reply(permission.Decision{Message: deniedByUser("")})
+	return nil
+}
+
+// unsent implements card.
+func (c *permissionCard) unsent() string { return c.view.Message }
+
+// draw implements card.
+func (c *permissionCard) draw(s cardScene) []string {
+	c.view.Keys, c.view.Waiting, c.view.Height = s.keys, s.more, s.height
+	if c.theme != c.m.theme || c.width != s.width {
+		c.theme, c.width = c.m.theme, s.width
+		c.body = render.PermissionBody(c.theme, c.view, s.width)
+	}
+	var lines []string
+	lines, c.page = render.PermissionCard(c.theme, c.view, c.body, s.width)
+	return lines
+}
+
+// answer gives the user's answer.
+func (c *permissionCard) answer(choice render.PermissionChoice) tea.Cmd {
+	m, r := c.m, c.ask.request
 	var cmd tea.Cmd
 	switch choice {
 	case render.Deny:
-		q.reply <- permission.Decision{Message: deniedByUser(message)}
-		m.answerAllowed()
+		message := strings.TrimSpace(c.view.Message)
+		c.view.Message = ""
+		c.reply(permission.Decision{Message: deniedByUser(message)})
 		return nil
 	case render.AllowSession:
-		m.allowed.allow(q.request)
+		m.allowed.allow(r)
 	case render.AllowProject:
-		m.allowed.allow(q.request)
-		cmd = m.allowProject(q.request.Pattern)
+		m.allowed.allow(r)
+		cmd = m.allowProject(r.Pattern)
 	}
-	q.reply <- permission.Decision{Allowed: true}
-	m.answerAllowed()
+	c.reply(permission.Decision{Allowed: true})
 	return cmd
+}
+
+// reply ends the request and its card.
+func (c *permissionCard) reply(d permission.Decision) {
+	c.ask.reply <- d
+	c.m.closeCard(c)
+	c.m.answerAllowed()
 }
 
 func (m *Model) allowProject(pattern string) tea.Cmd {

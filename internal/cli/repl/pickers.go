@@ -4,49 +4,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
 
+	"keen/internal/cli/repl/render"
 	"keen/internal/cli/repl/widgets"
 )
 
 // pickerRows is how high a picker is at most.
 const pickerRows = 14
 
-// activePicker is a list that the user chooses from. chosen gets the value of
-// the item; cancelled may be nil.
-type activePicker struct {
+// pickerCard is a list that the user chooses from. chosen gets the value of the
+// item; cancelled may be nil.
+type pickerCard struct {
+	m         *Model
 	widget    *widgets.Picker
 	chosen    func(value string) tea.Cmd
 	cancelled func() tea.Cmd
+	// awaited says that what is typed into the list is meant for it.
+	awaited bool
 }
 
-func (m *Model) pick(title string, items []widgets.Item, chosen func(string) tea.Cmd) {
-	m.completer.Close()
-	m.picker = &activePicker{widget: widgets.NewPicker(m.theme, title, items), chosen: chosen}
-}
-
-func (m *Model) handlePickerKey(key tea.KeyPressMsg) tea.Cmd {
-	event := m.picker.widget.Update(key)
-	switch event.Kind {
-	case widgets.PickerChosen:
-		chosen := m.picker.chosen
-		m.picker = nil
-		return chosen(event.Item.Value)
-	case widgets.PickerCancelled:
-		return m.closePicker()
+// pick shows a list in place of the one that may be there.
+func (m *Model) pick(p *pickerCard, why cause) {
+	for _, c := range slices.Clone(m.cards) {
+		if _, ok := c.(*pickerCard); ok {
+			m.closeCard(c)
+		}
 	}
-	return nil
+	p.m, p.awaited = m, m.focus.awaited(why)
+	m.openCard(p, why)
 }
 
-func (m *Model) closePicker() tea.Cmd {
-	cancelled := m.picker.cancelled
-	m.picker = nil
-	if cancelled == nil {
+func (m *Model) newPicker(title string, items []widgets.Item) *widgets.Picker {
+	return widgets.NewPicker(m.theme, title, items)
+}
+
+// take implements card.
+func (p *pickerCard) take(msg tea.Msg) (tea.Cmd, bool) {
+	event := p.widget.Update(msg)
+	if event.Kind != widgets.PickerChosen {
+		return nil, event.Kind != widgets.PickerIgnored
+	}
+	p.awaited = true // Its search has served its purpose.
+	p.m.closeCard(p)
+	return p.chosen(event.Item.Value), true
+}
+
+// dismiss implements card.
+func (p *pickerCard) dismiss() tea.Cmd {
+	p.m.closeCard(p)
+	if p.cancelled == nil {
 		return nil
 	}
-	return cancelled()
+	return p.cancelled()
+}
+
+// unsent implements card: what was typed into a list that came up by itself may
+// have been the beginning of a prompt.
+func (p *pickerCard) unsent() string {
+	if p.awaited {
+		return ""
+	}
+	return p.widget.Query()
+}
+
+// draw implements card.
+func (p *pickerCard) draw(s cardScene) []string {
+	return p.widget.View(s.width, min(pickerRows, s.height), render.CardHint{Keys: s.keys, Waiting: s.more})
 }
 
 // modelsMsg brings the models to choose from; arg is what the user typed.
@@ -56,10 +83,7 @@ type modelsMsg struct {
 	err    error
 	// efforts says that the user wants to choose an effort.
 	efforts bool
-}
-
-func (m *Model) listModels(arg string) tea.Cmd {
-	return m.readModels(modelsMsg{arg: arg})
+	why     cause
 }
 
 func (m *Model) readModels(msg modelsMsg) tea.Cmd {
@@ -81,18 +105,19 @@ func (m *Model) handleModels(msg modelsMsg) tea.Cmd {
 	m.models = msg.models
 	switch {
 	case msg.efforts:
-		return m.chooseEffort(msg.arg)
+		return m.chooseEffort(msg)
 	case msg.arg != "":
 		return m.useModel(msg.arg)
 	case len(m.models) == 0:
-		return m.startSetup()
+		return m.startSetup(msg.why)
 	}
 	items := make([]widgets.Item, len(m.models))
 	for i, model := range m.models {
 		items[i] = widgets.Item{Text: model.Name, Detail: model.Detail, Value: model.Name}
 	}
-	m.pick("Model", items, m.useModel)
-	m.picker.widget.Select(m.choice.Name)
+	widget := m.newPicker("Model", items)
+	widget.Select(m.choice.Name)
+	m.pick(&pickerCard{widget: widget, chosen: m.useModel}, msg.why)
 	return nil
 }
 
@@ -115,7 +140,8 @@ func (m *Model) modelInfo(name string) (ModelInfo, bool) {
 }
 
 // chooseEffort sets how hard the model thinks.
-func (m *Model) chooseEffort(arg string) tea.Cmd {
+func (m *Model) chooseEffort(msg modelsMsg) tea.Cmd {
+	arg := msg.arg
 	model, _ := m.modelInfo(m.choice.Name)
 	if len(model.Efforts) == 0 {
 		return m.notify("This model has no thinking efforts to choose from")
@@ -133,8 +159,9 @@ func (m *Model) chooseEffort(arg string) tea.Cmd {
 	for _, effort := range model.Efforts {
 		items = append(items, widgets.Item{Text: effort, Value: effort})
 	}
-	m.pick("Thinking effort of "+m.choice.Name, items, use)
-	m.picker.widget.Select(m.choice.Effort)
+	widget := m.newPicker("Thinking effort of "+m.choice.Name, items)
+	widget.Select(m.choice.Effort)
+	m.pick(&pickerCard{widget: widget, chosen: use}, msg.why)
 	return nil
 }
 
@@ -176,7 +203,7 @@ func (m *Model) handleClient(msg clientMsg) tea.Cmd {
 	if msg.err != nil {
 		m.fail(fmt.Errorf("use %s: %w", msg.choice.Name, msg.err))
 		if m.client == nil {
-			return m.startSetup()
+			return m.startSetup(byItself)
 		}
 		return m.next()
 	}
@@ -197,19 +224,23 @@ func (m *Model) handleClient(msg clientMsg) tea.Cmd {
 }
 
 // setupMsg brings the ways to come to a model.
-type setupMsg []SetupChoice
+type setupMsg struct {
+	choices []SetupChoice
+	why     cause
+}
 
 // startSetup helps the user to a model.
-func (m *Model) startSetup() tea.Cmd {
+func (m *Model) startSetup(why cause) tea.Cmd {
 	if m.options.Setup == nil {
 		return m.notify("No model is set up: /login signs in, /model chooses one")
 	}
 	m.notice.text = "Looking for models…"
 	ctx, setup := m.ctx, m.options.Setup
-	return func() tea.Msg { return setupMsg(setup(ctx)) }
+	return func() tea.Msg { return setupMsg{choices: setup(ctx), why: why} }
 }
 
-func (m *Model) handleSetup(choices setupMsg) tea.Cmd {
+func (m *Model) handleSetup(msg setupMsg) tea.Cmd {
+	choices := msg.choices
 	m.notice.text = ""
 	if len(choices) == 0 {
 		return m.notify("Nothing was found to set up: /login signs in")
@@ -218,14 +249,17 @@ func (m *Model) handleSetup(choices setupMsg) tea.Cmd {
 	for i, c := range choices {
 		items[i] = widgets.Item{Text: c.Title, Detail: c.Detail, Value: strconv.Itoa(i)}
 	}
-	m.pick("Where should the model come from?", items, func(value string) tea.Cmd {
-		i, err := strconv.Atoi(value)
-		if err != nil {
-			return nil // The values are those above.
-		}
-		return m.applySetup(choices[i])
-	})
-	m.picker.cancelled = func() tea.Cmd { return m.notify("No model is set up yet: /login or /model comes back here") }
+	m.pick(&pickerCard{
+		widget: m.newPicker("Where should the model come from?", items),
+		chosen: func(value string) tea.Cmd {
+			i, err := strconv.Atoi(value)
+			if err != nil {
+				return nil // The values are those above.
+			}
+			return m.applySetup(choices[i])
+		},
+		cancelled: func() tea.Cmd { return m.notify("No model is set up yet: /login or /model comes back here") },
+	}, msg.why)
 	return nil
 }
 
@@ -258,7 +292,7 @@ func (m *Model) accountEnded(j *job) tea.Cmd {
 	case j.result.choice != nil:
 		return m.openClient(*j.result.choice, saveChoice)
 	case m.client == nil:
-		return tea.Batch(m.notify(j.title+": done"), m.listModels(""))
+		return tea.Batch(m.notify(j.title+": done"), m.readModels(modelsMsg{}))
 	default:
 		return m.notify(j.title + ": done")
 	}

@@ -55,22 +55,24 @@ type Model struct {
 	queue   []string
 
 	approver *approver
-	asks     []ask
-	card     render.Permission
 	allowed  sessionAllowed
+
+	// cards wait for the user, the one in front is shown; focus says whether
+	// it has the keys, and wakes up at focusDue.
+	cards    []card
+	focus    focus
+	focusDue time.Time
 
 	editor    *widgets.Editor
 	history   []string
 	completer *widgets.Completer
 	trigger   widgets.Trigger
 	files     fileCache
-	picker    *activePicker
 	models    []ModelInfo
 	job       *job
 
-	notice   notification
-	leaving  leaving
-	lastType time.Time
+	notice  notification
+	leaving leaving
 
 	meter      meter
 	lastAnswer string
@@ -119,7 +121,7 @@ func (m *Model) setTheme(b render.Background) {
 	if m.editor != nil {
 		value = m.editor.Value()
 	}
-	if m.editor == nil || value == "" {
+	if m.editor == nil || value == "" && !m.editor.Searching() {
 		m.editor = m.newEditor()
 	}
 	m.completer = widgets.NewCompleter(theme, completerRows)
@@ -142,7 +144,7 @@ func (m *Model) Init() tea.Cmd {
 // Update takes in a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.handle(msg)
-	return m, tea.Batch(cmd, m.draw(msg))
+	return m, tea.Batch(cmd, m.settleFocus(msg), m.draw(msg))
 }
 
 // handle dispatches a message.

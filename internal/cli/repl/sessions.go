@@ -31,7 +31,7 @@ type openedMsg struct {
 func (m *Model) open() tea.Cmd {
 	var client tea.Cmd
 	if m.choice.Name == "" {
-		client = m.startSetup()
+		client = m.startSetup(byItself)
 	} else {
 		client = m.openClient(m.choice, keepChoice)
 	}
@@ -213,6 +213,7 @@ type sessionsMsg struct {
 	err   error
 	// latest says that the user wants the latest one.
 	latest bool
+	why    cause
 }
 
 // listSessions reads the list of sessions.
@@ -252,7 +253,7 @@ func (m *Model) handleSessions(msg sessionsMsg) tea.Cmd {
 			Detail: fmt.Sprintf("%s %s %d prompts", render.Age(now.Sub(info.Updated)), m.theme.Glyphs.Separator, info.Turns),
 		}
 	}
-	m.pick("Sessions of this directory", items, m.resume)
+	m.pick(&pickerCard{widget: m.newPicker("Sessions of this directory", items), chosen: m.resume}, msg.why)
 	return nil
 }
 

@@ -145,52 +145,72 @@ func (m *Model) liveLines() []string {
 }
 
 // chrome draws everything below the transcript, and where the cursor stands:
-// its row is counted from the end of the lines, so it is negative.
+// its row is counted from the end of the lines, so it is negative. A card gets
+// the room that the rest leaves, so that the line that says what goes on stays
+// in sight above it.
 func (m *Model) chrome() ([]string, *tea.Cursor) {
-	lines := []string{}
-	if m.height >= 8 {
+	var lines []string
+	if m.height >= 8 && !m.crowded() {
 		lines = append(lines, "")
 	}
 	lines = append(lines, m.loaderLine())
 	lines = append(lines, m.queueBand()...)
-	if m.picker != nil {
-		lines = append(lines, m.picker.widget.View(m.width, max(min(pickerRows, m.limit()-3), 3))...)
-		return append(lines, m.statusLines()...), nil
+	input, cursor := m.inputArea()
+	if len(m.cards) > 0 {
+		room := max(m.limit()-len(lines)-len(input), minCardRows)
+		lines = append(lines, m.cards[0].draw(cardScene{width: m.width, height: room, keys: m.cardKeys(), more: len(m.cards) - 1})...)
 	}
-	if len(m.asks) > 0 {
-		card := m.card
-		card.MaxLines = max(m.height/3, 3)
-		lines = append(lines, render.PermissionCard(m.theme, card, m.width)...)
+	if m.focus.onCard {
+		cursor = nil
 	}
-	rules := m.height >= 10
+	return append(lines, input...), cursor
+}
+
+// minCardRows is how many lines a card gets at least.
+const minCardRows = 4
+
+// crowded reports whether a card is on a screen that has room for little else.
+func (m *Model) crowded() bool { return len(m.cards) > 0 && m.height < 24 }
+
+// inputArea draws the input and what is below it. The row of the cursor is
+// counted from the end.
+func (m *Model) inputArea() ([]string, *tea.Cursor) {
+	var lines []string
+	rules := m.height >= 10 && !m.crowded()
 	if rules {
 		lines = append(lines, render.Rule(m.theme, "", m.width))
 	}
 	input, x, y := m.inputLines()
-	above := len(lines)
+	y += len(lines)
 	lines = append(lines, input...)
 	if rules {
 		lines = append(lines, render.Rule(m.theme, "", m.width))
 	}
 	if completions := m.completer.View(m.width); len(completions) > 0 {
 		lines = append(lines, completions...)
-	} else {
+	} else if !m.crowded() {
 		lines = append(lines, m.statusLines()...)
 	}
-	return lines, tea.NewCursor(x, above+y-len(lines))
+	return lines, tea.NewCursor(x, y-len(lines))
 }
 
 // inputLines draws the editor, in a small terminal only the part with the
 // cursor.
 func (m *Model) inputLines() (lines []string, x, y int) {
 	sign := m.theme.Accent.Styled(m.theme.Glyphs.Prompt)
-	if strings.HasPrefix(m.editor.Value(), "!") {
+	switch {
+	case m.focus.onCard:
+		sign = m.theme.Dim.Styled(m.theme.Glyphs.Prompt)
+	case strings.HasPrefix(m.editor.Value(), "!"):
 		sign = m.theme.Warning.Styled("!")
 	}
 	m.editor.SetPrompt(sign)
 	lines = m.editor.View()
 	x, y = m.editor.Cursor()
 	room := max(min(widgets.MaxEditorLines+1, m.height/2), 1)
+	if len(m.cards) > 0 {
+		room = max(min(room, m.height/5), 1)
+	}
 	if len(lines) > room {
 		from := min(max(y-room+1, 0), len(lines)-room)
 		lines, y = lines[from:from+room], y-from
@@ -234,7 +254,7 @@ func (m *Model) loaderHint() string {
 		return "esc to skip the compaction"
 	case m.compaction.mode == compactionManual:
 		return "esc to cancel"
-	case len(m.asks) > 0:
+	case len(m.permissionCards()) > 0:
 		return "waiting for you"
 	}
 	return "esc to interrupt"

@@ -60,12 +60,16 @@ func goldens() map[string]func(*render.Theme) []string {
 			)
 		},
 		"permission": func(t *render.Theme) []string {
+			command := render.Permission{Tool: "bash", Action: "Run a command", Command: "go test ./... && echo \x1b[8mhidden", Reason: "runs go", Pattern: "go test *", Choice: render.AllowProject, Waiting: 2}
+			waiting, settling := command, command
+			waiting.Keys, settling.Keys = render.CardWaits, render.CardGotKeys
+			change := render.Permission{Tool: "edit_file", Action: "Edit main.go", Paths: []string{"/home/me/main.go"}, Diff: editDiff, Reason: "writes main.go", Height: 12}
+			scrolled := change
+			scrolled.Offset, scrolled.Height = 4, 16
 			return join(
-				render.PermissionCard(t, render.Permission{Tool: "bash", Action: "Run a command", Command: "go test ./... && echo \x1b[8mhidden", Reason: "runs go", Pattern: "go test *", Choice: render.AllowProject, Waiting: 2}, 50),
-				[]string{""},
-				render.PermissionCard(t, render.Permission{Tool: "bash", Action: "Run a command", Command: "rm -rf build", Reason: "removes files", Dangerous: true, Choice: render.Deny, Message: "use make clean"}, 50),
-				[]string{""},
-				render.PermissionCard(t, render.Permission{Tool: "edit_file", Action: "Edit main.go", Paths: []string{"/home/me/main.go"}, Diff: editDiff, MaxLines: 3}, 50),
+				permissionCard(t, command, 50), []string{""}, permissionCard(t, waiting, 50), []string{""}, permissionCard(t, settling, 50), []string{""},
+				permissionCard(t, render.Permission{Tool: "bash", Action: "Run a command", Command: "rm -rf build", Reason: "removes files", Dangerous: true, Choice: render.Deny, Message: "use make clean"}, 50),
+				[]string{""}, permissionCard(t, change, 50), []string{""}, permissionCard(t, scrolled, 50),
 			)
 		},
 		"context": func(t *render.Theme) []string {
@@ -127,6 +131,11 @@ func goldens() map[string]func(*render.Theme) []string {
 			return lines
 		},
 	}
+}
+
+func permissionCard(t *render.Theme, p render.Permission, width int) []string {
+	lines, _ := render.PermissionCard(t, p, render.PermissionBody(t, p, width), width)
+	return lines
 }
 
 func join(parts ...[]string) []string {

@@ -109,7 +109,7 @@ type part struct {
 
 func joinParts(t *Theme, parts []part, width int) string {
 	separator := t.Dim.Styled(" " + t.Glyphs.Separator + " ")
-	for rank := 3; ; rank-- {
+	for rank := 4; ; rank-- {
 		var texts []string
 		for _, p := range parts {
 			if p.rank <= rank {

@@ -45,7 +45,7 @@ func views(t *render.Theme) map[string]view {
 			return render.BashBlock(t, render.Bash{Command: s, Output: s + "\n" + s, Running: true, MaxLines: 1}, w)
 		},
 		"permission": func(s string, w int) []string {
-			return render.PermissionCard(t, render.Permission{Tool: s, Action: s, Command: s, Paths: []string{s}, Reason: s, Pattern: s, Diff: s, Message: s, Choice: render.Deny, Waiting: 2}, w)
+			return permissionCard(t, render.Permission{Tool: s, Action: s, Command: s, Paths: []string{s}, Reason: s, Pattern: s, Diff: s, Message: s, Choice: render.Deny, Waiting: 2}, w)
 		},
 		"context": func(s string, w int) []string {
 			return render.ContextBar(t, render.ContextUse{System: len(s), Tools: 5, User: 7000, Budget: 9000, Window: 10000, Threshold: 8000}, w)

@@ -76,13 +76,13 @@ func TestPickerView(t *testing.T) {
 	want := []string{
 		"Resume a session  200 of 200", ">  ", "  session 6 about topic 6  2d ago", "> session 7 about topic 7  2d ago", "type to search | enter choose | esc cancel",
 	}
-	if diff := cmp.Diff(want, p.View(60, 5)); diff != "" {
+	if diff := cmp.Diff(want, p.View(60, 5, render.CardHint{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, r := range "zzz" {
 		p.Update(press(string(r)))
 	}
-	if view := strings.Join(p.View(60, 5), "\n"); !strings.Contains(view, "0 of 200") || !strings.Contains(view, "nothing found") {
+	if view := strings.Join(p.View(60, 5, render.CardHint{}), "\n"); !strings.Contains(view, "0 of 200") || !strings.Contains(view, "nothing found") {
 		t.Errorf("view:\n%s", view)
 	}
 }
@@ -96,7 +96,7 @@ func TestPickerChoosesWhatWasSearched(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	p.Update(press("ctrl+u"))
-	p.View(40, 13)
+	p.View(40, 13, render.CardHint{})
 	for _, key := range []string{"end", "pgup", "up", "down", "home", "pgdown"} {
 		p.Update(press(key))
 	}
@@ -114,7 +114,7 @@ func TestPickerFitsAnySize(t *testing.T) {
 		p := widgets.NewPicker(render.Dark(), "A long title of a picker", items)
 		p.Update(press("end"))
 		for height := 1; height < 8; height++ {
-			view := p.View(width, height)
+			view := p.View(width, height, render.CardHint{})
 			if len(view) > height {
 				t.Fatalf("%d lines at height %d", len(view), height)
 			}
@@ -132,7 +132,7 @@ func BenchmarkPickerKey(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		p.Update(press([]string{"t", "backspace"}[i%2]))
-		p.View(80, 20)
+		p.View(80, 20, render.CardHint{})
 	}
 }
 

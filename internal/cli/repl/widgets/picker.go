@@ -2,6 +2,7 @@ package widgets
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
@@ -107,24 +108,27 @@ func (p *Picker) key(key tea.KeyPressMsg) PickerEvent {
 	return PickerEvent{Kind: PickerChanged}
 }
 
-// pickerChrome is how many lines of a picker are not items.
-const pickerChrome = 3
-
-// View draws the picker in at most height lines: title, search, items, keys.
-func (p *Picker) View(width, height int) []string {
+// View draws the picker in at most height lines: title, search, items, and the
+// keys that hint says it takes now.
+func (p *Picker) View(width, height int, hint render.CardHint) []string {
 	t := p.theme
-	width = max(width, 1)
-	p.page = max(height-pickerChrome, 1)
+	width, height = max(width, 1), max(height, 1)
 	count := fmt.Sprintf("  %d of %d", len(p.list.matches), len(p.list.items))
-	lines := []string{
-		render.Truncate(t.Strong.Styled(render.OneLine(p.title))+t.Dim.Styled(count), width),
-		render.Truncate(t.Accent.Styled(t.Glyphs.Prompt)+" "+render.OneLine(p.list.query)+t.Selected.Styled(" "), width),
+	query := t.Accent.Styled(t.Glyphs.Prompt) + " " + render.OneLine(p.list.query)
+	if hint.Keys.Focused() {
+		query += t.Selected.Styled(" ")
 	}
+	head := []string{
+		render.Truncate(t.Strong.Styled(render.OneLine(p.title))+t.Dim.Styled(count), width),
+		render.Truncate(query, width),
+	}
+	head = head[:min(max(height-2, 0), len(head))] // An item and the keys come first.
+	p.page = max(height-len(head)-1, 1)
+	lines := slices.Concat(head, p.list.rows(t, p.page, width))
 	if len(p.list.matches) == 0 {
 		lines = append(lines, render.Truncate(t.Dim.Styled("  nothing found; backspace widens the search"), width))
 	}
-	lines = append(lines, p.list.rows(t, p.page, width)...)
-	separator := " " + t.Glyphs.Separator + " "
-	lines = append(lines, render.Truncate(t.Dim.Styled("type to search"+separator+"enter choose"+separator+"esc cancel"), width))
-	return lines[:min(len(lines), max(height, 1))]
+	hint.Move, hint.Enter, hint.Esc = "type to search", "enter choose", "esc cancel"
+	lines = append(lines, hint.Line(t, width))
+	return lines[max(len(lines)-height, 0):]
 }
