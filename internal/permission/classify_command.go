@@ -97,6 +97,8 @@ func (c *classifier) effect(name string, trusted bool, args []arg) {
 		c.unclear("runs what it downloads with " + name)
 	case e.interpreter && c.stdin.piped && c.stdin.text == nil && !hasOperand(args[1:]):
 		c.pipedProgram(name)
+	case runsCode && !e.interpreter:
+		c.source(args[1:])
 	}
 	c.commands = append(c.commands, line(args))
 	c.patterns = append(c.patterns, patternFor(name, args))
@@ -122,6 +124,10 @@ func (c *classifier) operands(e effect, args []arg) {
 		}
 		if a.environment && e.dangerous {
 			c.add(severityOutside, "names a file in a way that only shows when it runs")
+		}
+		if replacesDevice(args[0].text, a, access) {
+			c.add(severityDenied, "replaces "+a.text+", which belongs to the system")
+			c.loose = true
 		}
 		c.outsideOnly(a, access)
 	}
@@ -225,7 +231,7 @@ func firstOperand(args []arg) int {
 // hasOperand reports whether a program is given by an argument, so that
 // standard input is only its data.
 func hasOperand(args []arg) bool {
-	return slices.ContainsFunc(args, func(a arg) bool { return a.text != "-" && a.text != "-s" && a.text != "" || a.dynamic })
+	return slices.ContainsFunc(args, func(a arg) bool { return !isInput(a.text) && a.text != "-s" && a.text != "" || a.dynamic })
 }
 
 // pipedProgram notes an interpreter that runs its standard input.

@@ -296,6 +296,9 @@ func (c *classifier) dynamicFile(a arg, access filesystem.Access) {
 }
 
 func (c *classifier) path(dir, text string, access filesystem.Access) {
+	if isDevice(text) {
+		return
+	}
 	if strings.HasPrefix(text, "~") && text != "~" && !strings.HasPrefix(text, "~/") {
 		// Somebody else's home, or a file of that name: rare enough.
 		c.add(severityOutside, "uses "+text)

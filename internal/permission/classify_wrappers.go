@@ -28,12 +28,21 @@ func (c *classifier) shell(name string, args []arg) bool {
 			return true
 		}
 	}
-	if i := firstOperand(args); i >= 0 && args[i].text != "-" {
+	if i := firstOperand(args); i >= 0 && !isInput(args[i].text) && !hasShort(texts(args[:i]), "s") {
 		c.scriptFile(name, args, i)
 		return true
 	}
+	if len(args) == 1 && args[0].text == "--version" {
+		return true
+	}
+	c.scriptInput(name)
+	c.reads(args)
+	return true
+}
+
+// scriptInput judges a shell that runs its standard input.
+func (c *classifier) scriptInput(name string) {
 	switch {
-	case len(args) == 1 && args[0].text == "--version":
 	case c.stdin.text != nil:
 		c.scriptArgument(name, c.arg(c.stdin.text))
 	case c.stdin.piped:
@@ -41,7 +50,19 @@ func (c *classifier) shell(name string, args []arg) bool {
 	default:
 		c.ask("starts " + name)
 	}
-	return true
+}
+
+// source judges the file that the shell itself runs.
+func (c *classifier) source(args []arg) {
+	_, operands, ok := builtinOptions(args, "")
+	switch {
+	case !ok, len(operands) == 0:
+		c.unclear("runs a script that only shows when it runs")
+	case isInput(operands[0].text):
+		c.scriptInput("source")
+	case isDevice(operands[0].text), operands[0].dynamic:
+		c.unclear("runs a script that only shows when it runs")
+	}
 }
 
 // scriptFile judges a shell that runs a file.
@@ -49,7 +70,7 @@ func (c *classifier) scriptFile(name string, args []arg, i int) {
 	switch a := args[i]; {
 	case a.download:
 		c.unclear("runs what it downloads with " + name)
-	case a.dynamic, a.looked:
+	case a.dynamic, a.looked, isDevice(a.text):
 		c.unclear("runs a script that only shows when it runs")
 	default:
 		words := append([]arg{{text: name}}, args...)
